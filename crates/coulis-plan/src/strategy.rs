@@ -17,6 +17,7 @@ use work::{stepped, work_of};
 
 mod columns;
 mod gpu_columns;
+mod gpu_kept_columns;
 mod gpu_kept_rows;
 mod gpu_kept_slabs;
 mod gpu_odd_rows;
@@ -25,6 +26,7 @@ mod gpu_rows;
 mod gpu_short_rows;
 mod gpu_steps;
 mod interleaved;
+mod kept;
 mod map_steps;
 mod near_rows;
 mod rows;
@@ -49,6 +51,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &scalar::STRATEGY,
     &gpu_kept_slabs::STRATEGY,
     &gpu_kept_rows::STRATEGY,
+    &gpu_kept_columns::STRATEGY,
     &gpu_short_rows::STRATEGY,
     &gpu_odd_rows::STRATEGY,
     &gpu_rows::STRATEGY,

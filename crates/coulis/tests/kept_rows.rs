@@ -4,20 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "common/kept.rs"]
+mod kept;
 #[path = "common/normalizations.rs"]
 mod meaning;
 
 use common::{Lie, Special, array, numbers, view};
-use coulis::{
-    Arguments, Array, CompileOptions, DType, DeviceChoice, Function, Normalize, Request, SimReport, Value,
-};
-use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis::{Array, DType, DeviceChoice, Normalize, Request, SimReport};
 use coulis_ir::{BlockLimits, Target};
-use coulis_plan::{Map, OutputSpec, Problem, Sketch, Spec, choose, schedule};
-use coulis_reducers::{NormalizationRequest, find_normalization};
+use coulis_plan::{Map, Sketch, Spec, choose};
+use kept::SIMULATED;
 use meaning::{Case, values};
-
-const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };
 
 fn rows(dtype: DType, shape: &[i64]) -> Array {
     let n = shape.iter().product::<i64>() as usize;
@@ -26,41 +23,17 @@ fn rows(dtype: DType, shape: &[i64]) -> Array {
 
 /// The normalization over the last axis.
 fn spec(name: &str, dtype: DType, shape: &[i64]) -> Spec {
-    let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
-    let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[-1]), false).unwrap();
-    let fold = coulis_reducers::ReducerRequest::new(&[dtype]).with_two_walks();
-    let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
-    let normalization = find_normalization(name).unwrap().build(&request).unwrap();
-    let outputs = vec![OutputSpec::plain(normalization.result.dtype)];
-    let map = Some(Map { lambda: normalization.map.clone(), beside: Vec::new(), staged: None });
-    Spec::new(problem, vec![dtype], false, normalization.reducer, outputs, map)
+    kept::spec(name, dtype, shape, -1)
 }
 
-/// The normalization over the last axis on a machine of these facts, run by the simulator: the plan's trace, the
-/// result, and what the simulator reports.
+/// The normalization over the last axis on a machine of these facts, as [`kept::by`].
 fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
     by("gpu_kept_rows", target, name, x)
 }
 
 /// The same where another strategy is to be the planner's choice.
 fn by(strategy: &str, target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
-    let spec = spec(name, x.dtype(), x.shape());
-    let choice = choose(&spec, target).unwrap();
-    assert_eq!(choice.strategy.name, strategy);
-    let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
-    let args = planned.statement.program.args();
-    let options = CompileOptions { device: SIMULATED, ..CompileOptions::default() };
-    let function = coulis::te::build_with(&planned.schedule, args, "reduce", &options).unwrap();
-    let called = call(&function, &[x]);
-    let result = called.1.into_iter().next_back().unwrap();
-    (planned.schedule.trace().to_string(), result, called.0)
-}
-
-fn call(function: &Function, inputs: &[&Array]) -> (SimReport, Vec<Array>) {
-    let names = function.parameters().iter().map(|p| p.name.clone());
-    let given = names.zip(inputs.iter().map(|x| Value::from(*x))).collect();
-    let called = function.call_named(&Arguments { values: given, random: None }).unwrap();
-    (called.report.unwrap(), called.buffers.into_iter().map(|b| b.array).collect())
+    kept::by(strategy, target, name, x, -1)
 }
 
 fn softmax(x: &Array) -> Vec<f64> {

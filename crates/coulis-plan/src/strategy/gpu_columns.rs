@@ -297,7 +297,7 @@ fn joined_rows(facts: &Facts, constant: &[bool], most_lanes: i64) -> Option<(i64
 
 /// Accesses of a row that stand side by side in a block: a warp of them where rows are whole warps, or else the row cut into
 /// strips that are alike.
-fn strip(words: i64, warp: i64) -> i64 {
+pub fn strip(words: i64, warp: i64) -> i64 {
     if words % warp == 0 { warp } else { ceil_div(words, ceil_div(words, 2 * warp)) }
 }
 
@@ -396,7 +396,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (root, n_root) = if is_whole { (output, n_kept) } else { (fold.stage, fold.n_kept) };
     let Sketch { tile, lanes, rows, .. } = *sketch;
     let strips = Strips { tile, lanes, rows, in_last, are_parts: !is_whole };
-    let column = bind_strips(s, root, n_root, &strips)?;
+    let (column, neighbour) = bind_strips(s, root, n_root, &strips)?;
+    neighbour.iter().try_for_each(|lane| s.unroll(root, lane))?;
     if sketch.threads > 1 {
         let shared = s.stage(fold.stage)?.reduce_axes()[0].clone();
         s.bind(fold.stage, &shared, ThreadTag::ThreadY)?;
@@ -468,7 +469,8 @@ fn fold_in_last_block(
     let chunk = s.stage(state)?.reduce_axes()[0].clone();
     let (turn, thread) = s.split(state, &chunk, Split::Factor(sketch.threads))?;
     let strips = Strips { tile, lanes, rows: 1, in_last: true, are_parts: false };
-    let column = bind_strips(s, output, n_kept, &strips)?;
+    let (column, neighbour) = bind_strips(s, output, n_kept, &strips)?;
+    neighbour.iter().try_for_each(|lane| s.unroll(output, lane))?;
     s.set_scope(state, MemScope::Local)?;
     s.compute_at(state, output, &column)?;
     if lanes > 1 {
@@ -494,33 +496,33 @@ fn fold_in_last_block(
 }
 
 /// How the last kept loop of a stage is cut into strips.
-struct Strips {
+pub struct Strips {
     /// Outputs of one.
-    tile: i64,
+    pub tile: i64,
     /// Those of a thread.
-    lanes: i64,
+    pub lanes: i64,
     /// Outer indices of a block.
-    rows: i64,
+    pub rows: i64,
     /// Whether the last block of each strip folds the parts, so that strips have an index of blocks of their own.
-    in_last: bool,
+    pub in_last: bool,
     /// Whether the outermost loop is over chunks.
-    are_parts: bool,
+    pub are_parts: bool,
 }
 
 /// Binds strips of the last kept loop to blocks, several outer indices together where that is asked for, and their outputs
-/// to threads, each of which has neighbours; the loop over threads.
-fn bind_strips(
+/// to threads, each of which may have neighbours; the loop over threads, and that over neighbours.
+pub fn bind_strips(
     s: &mut Schedule,
     stage: StageId,
     n_kept: usize,
     strips: &Strips,
-) -> Result<IterVar, ScheduleError> {
+) -> Result<(IterVar, Option<IterVar>), ScheduleError> {
     let kept: Vec<IterVar> = s.stage(stage)?.leaves()[..n_kept].to_vec();
     let (strip, mut column) = s.split(stage, &kept[n_kept - 1], Split::Factor(strips.tile))?;
+    let mut neighbour = None;
     if strips.lanes > 1 {
         let (thread, lane) = s.split(stage, &column, Split::Factor(strips.lanes))?;
-        s.unroll(stage, &lane)?;
-        column = thread;
+        (column, neighbour) = (thread, Some(lane));
     }
     let mut outer = kept[..n_kept - 1].to_vec();
     if strips.rows > 1 {
@@ -541,7 +543,7 @@ fn bind_strips(
     let block = as_one(s, stage, &outer)?;
     s.bind(stage, &block, of_strips)?;
     s.bind(stage, &column, ThreadTag::ThreadX)?;
-    Ok(column)
+    Ok((column, neighbour))
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@
 use std::ops::RangeInclusive;
 
 use coulis_ir::{Attr, MemScope, NanPolicy, ThreadTag};
-use coulis_schedule::{Schedule, ScheduleError, Split, StageId, StageRef};
-use coulis_tensor::{IterVar, Tensor};
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_tensor::IterVar;
 
-use super::gpu_steps::{dense_rows_of, fold_by_threads, own_words, place_rows, split_fold, widest_access};
+use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, widest_access};
+use super::kept::{by_threads, few_at_once, in_registers, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
@@ -294,7 +295,7 @@ fn dealt_from_boundaries(facts: &Facts, extent: i64) -> Option<(i64, (i64, i64))
 }
 
 /// Numbers of blocks that a cluster may have, ascending.
-fn cluster_sizes(facts: &Facts) -> impl Iterator<Item = i64> {
+pub fn cluster_sizes(facts: &Facts) -> impl Iterator<Item = i64> {
     let most = i64::from(facts.target.cluster_blocks);
     (1..).map(|n| 1 << n).take_while(move |parts| *parts <= most)
 }
@@ -411,7 +412,10 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         }
         match sketch.map.keep {
             Keep::Nothing => {}
-            Keep::Registers => in_registers(s, input, &readers, (map, &row), spec, sketch)?,
+            Keep::Registers => {
+                let innermost = spec.problem.dims.len() - 1;
+                in_registers(s, input, &readers, (map, &row), innermost, spec, sketch)?;
+            }
             Keep::Shared => {
                 let kept = s.cache_read(input, MemScope::SharedDyn, &refs(&readers))?;
                 in_shared(s, kept, (map, &row), mine, sketch)?;
@@ -440,7 +444,7 @@ fn map_by_words(s: &mut Schedule, map: StageId, n_kept: usize, sketch: &Sketch) 
         }
         words = word;
     }
-    let mut turn = by_threads(s, map, &words, sketch)?;
+    let mut turn = by_threads(s, map, &words, ThreadTag::ThreadX, sketch)?;
     if sketch.chunks > 1 {
         let part;
         (part, turn) = s.split(map, &turn, Split::Nparts(sketch.chunks))?;
@@ -451,62 +455,6 @@ fn map_by_words(s: &mut Schedule, map: StageId, n_kept: usize, sketch: &Sketch) 
         Keep::Registers => outer.iter().chain([&turn]).try_for_each(|axis| s.unroll(map, axis)),
         Keep::Shared => few_at_once(s, map, &turn, sketch).map(|_| ()),
     }
-}
-
-/// Splits words among the threads of the row; the loop that is left.
-fn by_threads(
-    s: &mut Schedule,
-    stage: StageId,
-    words: &IterVar,
-    sketch: &Sketch,
-) -> Result<IterVar, ScheduleError> {
-    let (turn, thread) = s.split(stage, words, Split::Factor(sketch.threads))?;
-    if sketch.threads > 1 {
-        s.bind(stage, &thread, ThreadTag::ThreadX)?;
-    }
-    Ok(turn)
-}
-
-/// Has a few turns at once in flight; the loop over such.
-fn few_at_once(
-    s: &mut Schedule,
-    stage: StageId,
-    turn: &IterVar,
-    sketch: &Sketch,
-) -> Result<IterVar, ScheduleError> {
-    if sketch.unroll == 1 {
-        return Ok(turn.clone());
-    }
-    let (steps, few) = s.split(stage, turn, Split::Factor(sketch.unroll))?;
-    s.unroll(stage, &few)?;
-    Ok(steps)
-}
-
-/// A copy of the row in registers, each thread's own words.
-fn in_registers(
-    s: &mut Schedule,
-    input: &Tensor,
-    readers: &[StageId],
-    (map, row): (StageId, &IterVar),
-    spec: &Spec,
-    sketch: &Sketch,
-) -> Result<(), ScheduleError> {
-    let kept = own_words(s, input, readers, sketch)?;
-    s.compute_at(kept, map, row)?;
-    let leaves = s.stage(kept)?.leaves().to_vec();
-    // The last dimension is there as turns, threads, and lanes.
-    let n_dims = spec.problem.dims.len();
-    if sketch.lanes > 1
-        && let Some(lane) = leaves.last()
-    {
-        s.vectorize(kept, lane)?;
-    }
-    let reduced = (0..n_dims).filter(|&d| spec.problem.dims[d].is_reduced());
-    reduced.map(|d| &leaves[d]).try_for_each(|axis| s.unroll(kept, axis))
-}
-
-fn refs(stages: &[StageId]) -> Vec<StageRef> {
-    stages.iter().map(StageRef::from).collect()
 }
 
 /// A copy of the row in memory of the block.
@@ -524,7 +472,7 @@ fn in_shared(
         s.vectorize(kept, &lane)?;
         words = word;
     }
-    let turn = by_threads(s, kept, &words, sketch)?;
+    let turn = by_threads(s, kept, &words, ThreadTag::ThreadX, sketch)?;
     let steps = few_at_once(s, kept, &turn, sketch)?;
     if sketch.resident > 0 {
         s.pragma(kept, &steps, coulis_ir::remark::RESIDENT, Attr::Int(sketch.resident))?;

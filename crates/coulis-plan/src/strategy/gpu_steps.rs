@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use coulis_ir::remark::ASYNC_COPY;
 use coulis_ir::{Attr, MemScope, ThreadTag};
-use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId, StageRef};
+use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar, Tensor};
 
+use super::kept::own_words;
 use super::steps::same_axis;
 use super::{Decline, Facts, Sketch, ceil_div, floor_pow2, state_bytes};
 use crate::program::Spec;
@@ -141,7 +142,7 @@ pub fn fold_by_threads(
     let read = s.stage(mine)?.reads();
     for input in inputs.iter().filter(|input| read.contains(input.buffer())) {
         if sketch.asks_first {
-            let words = own_words(s, input, &[mine], sketch)?;
+            let words = own_words(s, input, &[mine], input.shape().len() - 1, sketch)?;
             s.compute_at(words, mine, &loop_step)?;
             let leaves = s.stage(words)?.leaves().to_vec();
             if let [.., turn, _, lane] = &leaves[..] {
@@ -157,25 +158,6 @@ pub fn fold_by_threads(
         }
     }
     Ok(mine)
-}
-
-/// A copy of what each thread reads of the innermost dimension, which is there as turns, threads, and lanes where a word has several.
-pub fn own_words(
-    s: &mut Schedule,
-    input: &Tensor,
-    readers: &[StageId],
-    sketch: &Sketch,
-) -> Result<StageId, ScheduleError> {
-    let readers: Vec<StageRef> = readers.iter().map(StageRef::from).collect();
-    let copy = s.cache_read(input, MemScope::Local, &readers)?;
-    if let Some(last) = s.stage(copy)?.leaves().last().cloned() {
-        let is_word = sketch.lanes > 1;
-        let words = if is_word { s.split(copy, &last, Split::Factor(sketch.lanes))?.0 } else { last };
-        s.split(copy, &words, Split::Factor(sketch.threads))?;
-    }
-    let kept = s.cache_write(copy, MemScope::Local)?;
-    s.compute_inline(copy)?;
-    Ok(kept)
 }
 
 /// Has the words of a stage that folds elements leave the caches before others, where the sketch says so.

@@ -84,12 +84,8 @@ impl Case {
                 want += 0.5 * prior[at];
                 allowed += 4.0 * f64::EPSILON * want.abs();
             }
-            let ends = [want - allowed, want, want + allowed];
-            let [low, middle, high] = ends.map(|v| Value::Float(v).cast(wanted).as_f64());
             let f = found[at];
-            let same = f == middle || (f.is_nan() && middle.is_nan());
-            let is_right = same || (low <= f && f <= high);
-            if !is_right {
+            if !is_right(f, (want, allowed), wanted) {
                 return Err(format!(
                     "{} at {at}: {f:e}, wanted {want:e} +- {allowed:e}, on {} by {}:\n{}",
                     self.name, outcome.device, outcome.plan.name, outcome.plan.trace
@@ -100,7 +96,7 @@ impl Case {
     }
 
     /// The exact results, row-major, and how far a result may be from each before it is rounded.
-    fn exact(&self, x: &Array) -> Vec<(f64, f64)> {
+    pub fn exact(&self, x: &Array) -> Vec<(f64, f64)> {
         let shape = x.shape();
         let all = values(x);
         let axes = |is_kept: bool| (0..shape.len()).filter(move |a| self.axes.contains(a) != is_kept);
@@ -174,6 +170,13 @@ impl Case {
         }
         results
     }
+}
+
+/// Whether a result of that type is within so much of what is wanted, each rounded to the type.
+pub fn is_right(found: f64, (want, allowed): (f64, f64), dtype: DType) -> bool {
+    let ends = [want - allowed, want, want + allowed];
+    let [low, middle, high] = ends.map(|v| Value::Float(v).cast(dtype).as_f64());
+    found == middle || (found.is_nan() && middle.is_nan()) || (low <= found && found <= high)
 }
 
 pub fn values(array: &Array) -> Vec<f64> {

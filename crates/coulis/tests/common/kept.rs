@@ -1,0 +1,46 @@
+//! What the tests share of plans that keep on the chip what a map reads again.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use coulis::{Arguments, Array, CompileOptions, DType, DeviceChoice, Function, SimReport, Value};
+use coulis_ir::Target;
+use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis_plan::{Map, OutputSpec, Problem, Spec, choose, schedule};
+use coulis_reducers::{NormalizationRequest, ReducerRequest, find_normalization};
+
+/// The simulator, with one order of warps.
+pub const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };
+
+/// The normalization over one axis of an array without gaps.
+pub fn spec(name: &str, dtype: DType, shape: &[i64], axis: i64) -> Spec {
+    let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
+    let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[axis]), false).unwrap();
+    let fold = ReducerRequest::new(&[dtype]).with_two_walks();
+    let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
+    let normalization = find_normalization(name).unwrap().build(&request).unwrap();
+    let outputs = vec![OutputSpec::plain(normalization.result.dtype)];
+    let map = Some(Map { lambda: normalization.map.clone(), beside: Vec::new(), staged: None });
+    Spec::new(problem, vec![dtype], false, normalization.reducer, outputs, map)
+}
+
+/// The normalization on a machine of these facts, run by the simulator, where that strategy is to be the planner's choice: the
+/// plan's trace, the result, and what the simulator reports.
+pub fn by(strategy: &str, target: &Target, name: &str, x: &Array, axis: i64) -> (String, Array, SimReport) {
+    let spec = spec(name, x.dtype(), x.shape(), axis);
+    let choice = choose(&spec, target).unwrap();
+    assert_eq!(choice.strategy.name, strategy, "{name} of {} {:?}", x.dtype(), x.shape());
+    let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
+    let args = planned.statement.program.args();
+    let options = CompileOptions { device: SIMULATED, ..CompileOptions::default() };
+    let function = coulis::te::build_with(&planned.schedule, args, "reduce", &options).unwrap();
+    let called = call(&function, &[x]);
+    let result = called.1.into_iter().next_back().unwrap();
+    (planned.schedule.trace().to_string(), result, called.0)
+}
+
+fn call(function: &Function, inputs: &[&Array]) -> (SimReport, Vec<Array>) {
+    let names = function.parameters().iter().map(|p| p.name.clone());
+    let given = names.zip(inputs.iter().map(|x| Value::from(*x))).collect();
+    let called = function.call_named(&Arguments { values: given, random: None }).unwrap();
+    (called.report.unwrap(), called.buffers.into_iter().map(|b| b.array).collect())
+}
