@@ -26,6 +26,7 @@ mod gpu_short_rows;
 mod gpu_steps;
 mod interleaved;
 mod map_steps;
+mod near_columns;
 mod near_rows;
 mod rows;
 mod runs;
@@ -45,6 +46,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &short_rows::STRATEGY,
     &rows::STRATEGY,
     &interleaved::STRATEGY,
+    &near_columns::STRATEGY,
     &columns::STRATEGY,
     &scalar::STRATEGY,
     &gpu_kept_slabs::STRATEGY,
