@@ -196,13 +196,18 @@ fn loads_of(expr: &Expr) -> Vec<Var> {
     found
 }
 
-/// Lengths of the shorter vectors that cover part of `lanes` lanes, ending with 1. Each divides the one before.
-fn shorter(lanes: u32) -> Vec<u32> {
+/// Lengths of the shorter vectors that cover part of `lanes` lanes, ending with 1. Each divides the one before. Where it is known
+/// how many lanes they cover they are halves of each other, as those that are not needed vanish.
+fn shorter(lanes: u32, is_known: bool) -> Vec<u32> {
     let mut chain = Vec::new();
     let mut last = lanes;
     while last > 1 {
-        let by = if last >= 64 { 8 } else { 4 };
-        let wanted = if last <= 8 { 1 } else { last / by };
+        let wanted = match last {
+            _ if is_known => last / 2,
+            64.. => last / 8,
+            9.. => last / 4,
+            _ => 1,
+        };
         last = (1..=wanted).rev().find(|n| last.is_multiple_of(*n)).unwrap_or(1);
         chain.push(last);
     }
@@ -486,7 +491,8 @@ impl Vectorizer {
             let passes = mask.map_or(passes.clone(), |mask| passes.and(mask));
             pieces.push(Stmt::if_(passes, copy_with(body, &map)));
         }
-        for length in if self.by_lane { Vec::new() } else { shorter(lanes.count) } {
+        let is_known = passing.as_int().is_some();
+        for length in if self.by_lane { Vec::new() } else { shorter(lanes.count, is_known) } {
             let (start, left) = if covered == lanes.count {
                 (int(0), n.expr())
             } else {
@@ -563,16 +569,19 @@ mod tests {
 
     #[test]
     fn shorter_vectors_divide_one_another_and_end_with_one() {
-        assert_eq!(shorter(1024), [128, 16, 4, 1]);
-        assert_eq!(shorter(16), [4, 1]);
-        assert_eq!(shorter(8), [1]);
+        assert_eq!(shorter(1024, false), [128, 16, 4, 1]);
+        assert_eq!(shorter(16, false), [4, 1]);
+        assert_eq!(shorter(8, false), [1]);
+        assert_eq!(shorter(16, true), [8, 4, 2, 1]);
         for lanes in 2..=512 {
-            let mut last = lanes;
-            for n in shorter(lanes) {
-                assert!(last % n == 0 && n < last);
-                last = n;
+            for is_known in [false, true] {
+                let mut last = lanes;
+                for n in shorter(lanes, is_known) {
+                    assert!(last % n == 0 && n < last);
+                    last = n;
+                }
+                assert_eq!(last, 1);
             }
-            assert_eq!(last, 1);
         }
     }
 }

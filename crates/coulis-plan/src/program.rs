@@ -85,7 +85,7 @@ pub struct FirstFold {
     pub state: Tensor,
     /// Component 0 of its finished results.
     pub output: Tensor,
-    /// What is kept of the elements, whose dimensions are those of the map's result.
+    /// What is kept of the elements, whose dimensions are those of the problem, in their order.
     pub kept: Tensor,
 }
 
@@ -165,8 +165,8 @@ pub fn build(spec: &Spec, constant_extents: &[bool], folds: Folds) -> Result<Sta
     let (first, state, results) = match (&spec.map, staged) {
         (_, Some(staged)) => {
             let first = shape.first(staged, &inputs)?;
-            let kept =
-                Elements { tensors: std::slice::from_ref(&first.kept), mask: None, of: &shape.map_order() };
+            let all: Vec<usize> = (0..dims.len()).collect();
+            let kept = Elements { tensors: std::slice::from_ref(&first.kept), mask: None, of: &all };
             let state = shape.fold(&staged.second, &kept, "S")?;
             let finish = |values: &[Expr]| staged.second.finish(values);
             let results = shape.map(&staged.map, &kept, (&state, &finish), &beside)?;
@@ -306,10 +306,10 @@ impl Shape<'_> {
         let elements = Elements { tensors: inputs, mask: None, of: &all };
         let state = self.fold(&staged.first, &elements, "G")?;
         let finished = self.finished("H", &state, &|values| staged.first.finish(values))?;
-        let dims = self.map_order();
-        let (extents, names) = (self.extents(&dims), self.names(&dims));
+        let (extents, names) = (self.extents(&all), self.names(&all));
         let kept = coulis_tensor::compute_tuple_axes(&extents, &names, "K", |vars| {
-            let (index, row) = self.element(vars);
+            let index: Vec<Expr> = vars.iter().map(Var::expr).collect();
+            let row: Vec<Expr> = self.kept.iter().map(|&d| index[d].clone()).collect();
             let of_row = finished.iter().map(|t| t.at(row.clone()));
             staged.kept.apply(&elements.at(&index).into_iter().chain(of_row).collect::<Vec<_>>())
         })?;

@@ -28,6 +28,7 @@ mod gpu_steps;
 mod interleaved;
 mod kept;
 mod map_steps;
+mod near_columns;
 mod near_rows;
 mod rows;
 mod runs;
@@ -47,6 +48,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &short_rows::STRATEGY,
     &rows::STRATEGY,
     &interleaved::STRATEGY,
+    &near_columns::STRATEGY,
     &columns::STRATEGY,
     &scalar::STRATEGY,
     &gpu_kept_slabs::STRATEGY,

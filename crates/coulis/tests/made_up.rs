@@ -137,6 +137,7 @@ const SHAPES: &[(&[i64], usize)] = &[
     (&[17, 1300], 1),
     (&[130, 700], 0),
     (&[900, 3], 0),
+    (&[3, 27, 70], 1),
     (&[6, 50, 7], 1),
     (&[9], 0),
     (&[40000], 0),
@@ -163,5 +164,5 @@ fn a_made_up_reducer_is_executed_by_every_strategy() {
 
 #[test]
 fn a_made_up_reducer_is_compiled_by_every_strategy() {
-    every_strategy_runs(CpuKind::Auto, &SHAPES[..4]);
+    every_strategy_runs(CpuKind::Auto, &SHAPES[..5]);
 }

@@ -213,48 +213,6 @@ fn infinities_and_nan_are_as_in_the_composed_form() {
     assert_eq!(log[6..], [f64::NEG_INFINITY, 0.0, 0.0, -2000.0]);
 }
 
-/// Rows of each length that a near cache holds, with what leaves the range of exponentials in some of them.
-#[test]
-fn rows_of_extreme_elements_are_right() {
-    const INF: f64 = f64::INFINITY;
-    let extremes: [&[f64]; 9] = [
-        &[],
-        &[60.0],
-        &[-80.0, 60.0],
-        &[3e38, -3e38],
-        &[-INF],
-        &[INF],
-        &[f64::NAN],
-        &[f64::NAN, INF],
-        &[-50.0, 55.0, -INF],
-    ];
-    for dtype in [DType::F32, DType::BF16, DType::F64, DType::I16] {
-        for n in [15usize, 16, 33, 63, 100, 128, 250, 1000, 2100] {
-            if dtype != DType::F32 && n % 10 > 0 {
-                continue;
-            }
-            let mut all = Vec::new();
-            for (nth, extreme) in extremes.iter().enumerate() {
-                let extreme = if dtype.is_float() { extreme } else { &extreme[..0] };
-                let mut row = numbers(n, Special::Zeros, (n + nth) as u64);
-                // At the ends and wherever lanes begin.
-                for (at, value) in extreme.iter().enumerate() {
-                    row[(nth * 29 + at * 8) % n] = *value;
-                    row[n - 1 - at] = *value;
-                }
-                all.extend(row);
-            }
-            let infinite = vec![if dtype.is_float() { -INF } else { 7.0 }; n];
-            all.extend(infinite);
-            let x = array(dtype, &[extremes.len() as i64 + 1, n as i64], &all);
-            assert_eq!(Case::new("softmax", &[1]).check(&x, &EXECUTED), Ok(()), "{dtype} {n}");
-            if dtype == DType::F32 || n == 100 {
-                assert_eq!(Case::new("softmax", &[1]).check(&x, &DeviceChoice::Cpu), Ok(()), "{dtype} {n}");
-            }
-        }
-    }
-}
-
 #[test]
 fn an_array_without_axes_is_a_row_of_one_element() {
     let x = array(DType::F32, &[], &[3.0]);

@@ -42,7 +42,7 @@ const MAPPED_BYTES: i64 = 512 << 10;
 /// Bytes of a row of such a tile, at least: fewer lines at a time leave memory waiting.
 const NARROWEST_MAPPED: i64 = 256;
 /// Fewer rows than this are folded one a visit.
-const FEWEST_ROWS: i64 = 64;
+pub(super) const FEWEST_ROWS: i64 = 64;
 /// Rows that a visit of a state of one component folds, and steps of the longest run of a quick step. More rows than a
 /// cache has ways would push each other out of it where their length is a power of two.
 const ROWS_A_VISIT: i64 = 8;
@@ -294,7 +294,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
 }
 
 /// Splits the last kept loop of an element-wise stage into tiles and vectors, which go inside all other loops; the tile loop.
-fn tile_loops(
+pub(super) fn tile_loops(
     s: &mut Schedule,
     stage: StageId,
     n_kept: usize,
@@ -319,7 +319,12 @@ fn tile_loops(
 }
 
 /// Spreads all loops down to the tile loop over threads; the loop that they are one of.
-fn spread(s: &mut Schedule, stage: StageId, n_kept: usize, tile: &IterVar) -> Result<IterVar, ScheduleError> {
+pub(super) fn spread(
+    s: &mut Schedule,
+    stage: StageId,
+    n_kept: usize,
+    tile: &IterVar,
+) -> Result<IterVar, ScheduleError> {
     let loops = s.stage(stage)?.leaves()[..n_kept].to_vec();
     let fused = if loops.len() > 1 { s.fuse(stage, &loops)? } else { tile.clone() };
     s.parallel(stage, &fused)?;
@@ -340,15 +345,15 @@ fn ask_along(s: &mut Schedule, stage: StageId, walk: &Walk, sketch: &Sketch) -> 
 }
 
 /// The loops of a tile that ask for memory.
-struct Walk {
+pub(super) struct Walk {
     /// Over visits of a few rows, where they are visited so.
-    visit: Option<IterVar>,
+    pub(super) visit: Option<IterVar>,
     /// Over the vectors of the tile.
-    vector: IterVar,
+    pub(super) vector: IterVar,
 }
 
 /// Folds a tile: the reduced loops outside, the vectors of the tile inside, `rows_a_visit` rows for each.
-fn fold_tile(
+pub(super) fn fold_tile(
     s: &mut Schedule,
     stage: StageId,
     n_kept: usize,

@@ -3,13 +3,13 @@
 //! Where a strategy folds a row at a time, the map of a row is the tail of the row's loop, and reads it from the nearest
 //! cache (`inside`). Otherwise the finished results of all rows lie in memory and the map is a nest, or a launch, of its own.
 
-use coulis_ir::{MemScope, ThreadTag};
+use coulis_ir::{DType, MemScope, Reducer, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
 use super::steps::{Site, place, stage_of, stream_results};
-use super::{Facts, Machine, Sketch, floor_pow2};
-use crate::program::{Spec, Statement};
+use super::{Facts, Machine, Sketch, calls_functions, floor_pow2};
+use crate::program::{Map, OutputSpec, Spec, Statement};
 
 /// How a map is scheduled; all of it is without meaning where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -94,6 +94,39 @@ impl Sketch {
     pub fn with_map_kept(self, keep: Keep) -> Sketch {
         Sketch { map: MapSketch { inside: true, keep, ..self.map }, ..self }
     }
+}
+
+/// The two folds of a map, each as a fold by itself: that of the elements, and that of what is kept of them in the order of its
+/// dimensions.
+pub fn folds(spec: &Spec) -> Option<[Spec; 2]> {
+    let staged = spec.map.as_ref()?.staged.as_ref()?;
+    let of = |reducer: &Reducer, inputs: Vec<DType>| Spec {
+        inputs,
+        mask: false,
+        counts: Vec::new(),
+        outputs: reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect(),
+        reducer: reducer.clone(),
+        map: None::<Map>,
+        problem: spec.problem.clone(),
+    };
+    let kept = staged.kept.body.iter().map(|e| e.dtype()).collect();
+    Some([of(&staged.first, spec.inputs.clone()), of(&staged.second, kept)])
+}
+
+/// Whether two folds call functions of an element once that one fold and its map call twice.
+pub fn saves_functions(spec: &Spec) -> bool {
+    let staged = spec.map.as_ref().and_then(|map| map.staged.as_ref());
+    staged.is_some_and(|staged| calls_functions(&staged.kept))
+}
+
+/// Whether what two folds keep of an element is in memory between them: where it takes longer to compute than to read, as functions
+/// do and conversions.
+pub fn keeps_elements(spec: &Spec) -> bool {
+    let staged = spec.map.as_ref().and_then(|map| map.staged.as_ref());
+    let converts = staged.is_some_and(|staged| {
+        staged.kept.body.iter().any(|kept| spec.inputs.iter().any(|dtype| *dtype != kept.dtype()))
+    });
+    converts || saves_functions(spec)
 }
 
 /// The stage whose loops over kept dimensions run the rows: that of the map where it follows each row, else that of the

@@ -1,18 +1,19 @@
 //! `near_rows`: a map in two folds, of rows that stay in the first cache with what is kept of them.
 //!
-//! Three walks over each row: the first fold; what is kept of each element, which the second fold takes; and the map. Both folds are
+//! Three walks over each row: the first fold; what is kept of each element, which the second fold takes; and the map. What is as
+//! quickly computed as read is not kept, and computed anew by the second fold and the map. Both folds are
 //! those of `rows`, of a row that is in a cache. Rows that leave it are read once, and what is kept of them computed twice.
 
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 
-use super::map_steps::{map_row, root};
+use super::map_steps::{folds, keeps_elements, map_row, root, saves_functions};
 use super::rows;
-use super::steps::{Made, Site, place, site, stage_of};
+use super::steps::{Made, Site, ask_ahead, place, site, stage_of};
 use super::{Decline, Facts, Machine, MapSketch, Sketch, Strategy, floor_pow2};
 use crate::problem::{Dim, Problem, Role};
-use crate::program::{Map, OutputSpec, Spec, Statement};
+use crate::program::{Spec, Statement};
+use coulis_ir::Attr;
 use coulis_ir::remark::{PREFETCH, PREFETCH_L2};
-use coulis_ir::{Attr, DType, Reducer};
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {
@@ -26,7 +27,9 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Bytes of a row and of what is kept of it that the first cache holds beside what else is there.
 const NEAR_BYTES: i64 = 64 << 10;
-/// Rows of fewer elements end as long as they are walked.
+/// The same where it is not kept, and the row is read again from there by each of three walks.
+const ANEW_BYTES: i64 = 16 << 10;
+/// Rows of fewer elements end as long as they are walked. Where no function is saved, one fold is as quick up to two vectors.
 const SHORTEST: i64 = 16;
 /// Rows that are taken together, at most, and at least where the cache holds as many, and bytes of what is kept of them: the end of
 /// one fold is a chain of operations that wait for each other, beside which those of the next row run where nothing else stands
@@ -51,9 +54,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("rows of neighbours, and several", "others"));
     };
     let bytes = |spec: &Spec| extent.saturating_mul(spec.inputs.iter().map(|d| d.bytes() as i64).sum());
-    let of_row = bytes(&first_spec).saturating_add(bytes(&second_spec));
-    if !(SHORTEST..).contains(&extent) || of_row > NEAR_BYTES {
-        return Err(Decline::new("rows of 16 elements at least, which the first cache holds", extent));
+    let keeps = keeps_elements(facts.spec);
+    let of_row = bytes(&first_spec).saturating_add(if keeps { bytes(&second_spec) } else { 0 });
+    if of_row > if keeps { NEAR_BYTES } else { ANEW_BYTES } {
+        return Err(Decline::new("rows that the first cache holds", format!("{of_row} bytes")));
     }
     if facts.target.vector_bytes > 256 {
         return Err(Decline::new("vectors that are registers", facts.target.vector_bytes));
@@ -66,6 +70,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         Ok(Sketch { by_halves: true, ..rows::sketch(&facts, most_beside)? })
     };
     let first = of_one_row(&first_spec)?;
+    let shortest = if saves_functions(facts.spec) { SHORTEST } else { SHORTEST.max(2 * first.lanes + 1) };
+    if extent < shortest {
+        return Err(Decline::new("rows of 16 elements at least, or of more than two vectors", extent));
+    }
     let mut constant = vec![false; facts.spec.problem.dims.len()];
     if let Some(last) = constant.last_mut() {
         *last = true;
@@ -74,8 +82,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let second = Sketch { parallel, outer_is_long, streams, constant, ..of_one_row(&second_spec)? };
     let together = together(facts, bytes(&second_spec));
     // Memory is asked for while what is kept is computed: the walk before it is as fast as memory is.
-    let word = facts.map_lanes() * facts.spec.inputs[0].bytes() as i64;
-    let ahead = facts.ahead(together * bytes(&first_spec), word);
+    let word = if keeps { facts.map_lanes() } else { second.lanes * second.unroll * second.chains };
+    let ahead = facts.ahead(together * bytes(&first_spec), word * facts.spec.inputs[0].bytes() as i64);
     let map = MapSketch { together, ..second.map };
     Ok(Sketch { first: Some(Box::new(first)), map, ahead, ..second }.with_map_inside(true))
 }
@@ -87,23 +95,6 @@ fn together(facts: &Facts, bytes: i64) -> i64 {
     let most = if facts.parallel() { for_threads.min(TOGETHER) } else { TOGETHER };
     let fewest = if TWO * bytes <= TWO_BYTES { TWO } else { 1 };
     floor_pow2((TOGETHER_BYTES / bytes.max(1)).max(fewest).min(most).min(rows))
-}
-
-/// The two folds of a map, each as a fold by itself: that of the elements, and that of what is kept of them in the order of its
-/// dimensions.
-fn folds(spec: &Spec) -> Option<[Spec; 2]> {
-    let staged = spec.map.as_ref()?.staged.as_ref()?;
-    let of = |reducer: &Reducer, inputs: Vec<DType>| Spec {
-        inputs,
-        mask: false,
-        counts: Vec::new(),
-        outputs: reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect(),
-        reducer: reducer.clone(),
-        map: None::<Map>,
-        problem: spec.problem.clone(),
-    };
-    let kept = staged.kept.body.iter().map(|e| e.dtype()).collect();
-    Some([of(&staged.first, spec.inputs.clone()), of(&staged.second, kept)])
 }
 
 /// The problem of one of its rows.
@@ -123,6 +114,10 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     };
     let (state, first_state) = (stage_of(s, &stmt.state)?, stage_of(s, &first.state)?);
     let (first_output, kept) = (stage_of(s, &first.output)?, stage_of(s, &first.kept)?);
+    let keeps = keeps_elements(spec);
+    if !keeps {
+        s.compute_inline(kept)?;
+    }
     let first_made = rows::fold_whole(s, first_state, &first_spec, of_first)?;
     let made = rows::fold_whole(s, state, &second_spec, &Sketch { ahead: 0, ..sketch.clone() })?;
     let root = root(s, stmt, sketch)?;
@@ -133,17 +128,22 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
     place_fold(s, first_state, &first_made, n_kept, site.as_ref())?;
     s.compute_inline(first_output)?;
-    place(s, kept, site.as_ref())?;
-    place_fold(s, state, &made, n_kept, site.as_ref())?;
-    if let Some(inner) = s.stage(kept)?.leaves().last().cloned() {
+    let hint = |lanes: i64| {
+        let bytes = sketch.ahead * lanes * spec.inputs[0].bytes() as i64;
+        if bytes <= FIRST_CACHE_BYTES { PREFETCH } else { PREFETCH_L2 }
+    };
+    if keeps {
+        place(s, kept, site.as_ref())?;
+        let inner = s.stage(kept)?.leaves()[spec.problem.dims.len() - 1].clone();
         let (word, lane) = s.split(kept, &inner, Split::Factor(sketch.map.lanes))?;
         s.vectorize(kept, &lane)?;
         if sketch.ahead > 0 {
-            let bytes = sketch.ahead * sketch.map.lanes * spec.inputs[0].bytes() as i64;
-            let hint = if bytes <= FIRST_CACHE_BYTES { PREFETCH } else { PREFETCH_L2 };
-            s.pragma(kept, &word, hint, Attr::Int(sketch.ahead))?;
+            s.pragma(kept, &word, hint(sketch.map.lanes), Attr::Int(sketch.ahead))?;
         }
+    } else {
+        ask_ahead(s, made.reads, hint(sketch.lanes * sketch.unroll * sketch.chains), sketch.ahead)?;
     }
+    place_fold(s, state, &made, n_kept, site.as_ref())?;
     map_row(s, stmt, site.as_ref(), sketch)?;
     if sketch.map.together < TOGETHER {
         return Ok(());
@@ -168,15 +168,16 @@ fn place_fold(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use coulis_ir::args::{ArrayInfo, compact_strides};
-    use coulis_ir::{BlockLimits, Target, TargetKind};
+    use coulis_ir::{BlockLimits, DType, Target, TargetKind};
     use coulis_reducers::{NormalizationRequest, ReducerRequest, find_normalization};
 
     use super::*;
     use crate::plan::{choose, replay};
+    use crate::program::{Map, OutputSpec};
 
-    fn cpu() -> Target {
+    pub fn cpu() -> Target {
         Target {
             kind: TargetKind::Cpu,
             arch: "native".to_owned(),
@@ -192,7 +193,7 @@ mod tests {
         }
     }
 
-    fn spec(name: &str, fold: ReducerRequest, shape: &[i64], axis: i64) -> Spec {
+    pub fn spec(name: &str, fold: ReducerRequest, shape: &[i64], axis: i64) -> Spec {
         let dtype = fold.inputs[0];
         let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
         let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[axis]), false).unwrap();
@@ -202,7 +203,7 @@ mod tests {
         Spec::new(problem, vec![dtype], false, of.reducer, vec![OutputSpec::plain(dtype)], Some(map))
     }
 
-    fn strategy(name: &str, dtype: DType, shape: &[i64], axis: i64) -> &'static str {
+    pub fn strategy(name: &str, dtype: DType, shape: &[i64], axis: i64) -> &'static str {
         let spec = spec(name, ReducerRequest::new(&[dtype]), shape, axis);
         choose(&spec, &cpu()).unwrap().strategy.name
     }
@@ -213,10 +214,32 @@ mod tests {
         assert_eq!(strategy("softmax", DType::BF16, &[40, 100], 1), "near_rows");
         assert_eq!(strategy("softmax", DType::F64, &[3, 5, 100], -1), "near_rows");
         assert_eq!(strategy("softmax", DType::F32, &[64, 65_536], 1), "rows", "a long row");
-        assert_eq!(strategy("softmax", DType::F32, &[1024, 512], 0), "columns");
+        assert_eq!(strategy("softmax", DType::F32, &[1024, 512], 0), "near_columns");
         assert_eq!(strategy("softmax", DType::F32, &[4096, 8], 1), "short_rows");
         assert_eq!(strategy("softmax", DType::I64, &[4096, 1024], 1), "rows", "no two folds");
-        assert_eq!(strategy("log_softmax", DType::F32, &[4096, 1024], 1), "rows", "no two folds");
+    }
+
+    #[test]
+    fn differences_are_computed_anew_where_that_is_quicker_than_to_read_them() {
+        assert_eq!(strategy("log_softmax", DType::F32, &[4096, 4096], 1), "near_rows");
+        assert_eq!(strategy("log_softmax", DType::F32, &[4096, 4097], 1), "rows", "all of a first cache");
+        assert_eq!(strategy("log_softmax", DType::BF16, &[4096, 8192], 1), "near_rows");
+        assert_eq!(strategy("softmax", DType::BF16, &[4096, 16], 1), "near_rows");
+        assert_eq!(
+            strategy("log_softmax", DType::BF16, &[4096, 31], 1),
+            "short_rows",
+            "less than two vectors"
+        );
+        let kept = |dtype: DType| {
+            let spec = spec("log_softmax", ReducerRequest::new(&[dtype]), &[4096, 1000], 1);
+            let choice = choose(&spec, &cpu()).unwrap();
+            let planned = crate::plan::schedule(&spec, choice.strategy, &choice.sketch).unwrap();
+            let trace = planned.schedule.trace().to_string();
+            assert!(trace.contains("prefetch"), "{trace}");
+            !trace.contains("s[K].compute_inline()")
+        };
+        assert_eq!([DType::F32, DType::F64].map(kept), [false; 2]);
+        assert_eq!([DType::F16, DType::BF16, DType::I32].map(kept), [true; 3], "converted");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use coulis_ir::{Expr, Intrinsic};
 
-use super::softmax::{FACTOR, exact_shift_and_sum, no_quotient};
+use super::softmax::{FACTOR, TwoFolds, exact_shift_and_sum, no_quotient};
 use crate::catalogue::logsumexp;
 use crate::exact::MappedRow;
 use crate::normalization::{Draft, NormalizationEntry, NormalizationError, Parts};
@@ -11,7 +11,8 @@ use crate::normalization::{Draft, NormalizationEntry, NormalizationError, Parts}
 pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "log_softmax",
     summary: "Elements less the logarithm of the sum of the row's exponentials.",
-    details: "Computed as `(x - shift) - log(sum(exp(x - shift)))`, shift and sum being the state of `logsumexp`. A row that \
+    details: "Computed as `(x - shift) - log(sum(exp(x - shift)))`, shift and sum being the state of `logsumexp`; on a CPU, of \
+              rows and columns that near caches hold, the greatest and a sum of their own. A row that \
               holds NaN or +inf, or nothing but -inf, gives NaN; -inf beside finite elements gives -inf. Integers of 64 \
               bits are subtracted before anything is rounded, and so are elements where the result is scaled or of \
               `float64`: what `float32` does not hold is no infinity then. The error is at most \
@@ -32,6 +33,15 @@ fn exact(row: &MappedRow) -> Vec<f64> {
     row.elements.iter().map(of).collect()
 }
 
+/// What is left of the elements is kept, and exponentials are taken of it once the greatest is known: one fold takes them about a
+/// shift that it moves.
+const FOLDS: TwoFolds = TwoFolds {
+    kept: Expr::clone,
+    exponential: logsumexp::capped_exp,
+    of_row: ("log", |total| Expr::call1(Intrinsic::Log, total.clone())),
+    value: |less, log| less - log,
+};
+
 fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
     let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;
     let nan = Expr::float(f64::NAN, total.dtype());
@@ -48,7 +58,7 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
         rows: vec![of_row, log_of_row],
         row_vars: vec![shift, log],
         value,
-        staged: None,
+        staged: FOLDS.staged(parts)?,
         bound: Some((FACTOR, scale)),
     })
 }

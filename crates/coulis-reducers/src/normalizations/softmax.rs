@@ -15,7 +15,7 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     summary: "Exponentials of the elements over the sum of the row's exponentials.",
     details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
               that no other exceeds by more than 2, or 2 more for each time that parts of the row were brought together; \
-              on a CPU, of rows of neighbours that the first cache holds, the greatest and a sum of their own, so that each exponential is taken once. \
+              on a CPU, of rows and columns that near caches hold, the greatest and a sum of their own, so that each exponential is taken once. \
               A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
               Integers of 64 bits are subtracted before anything is rounded. Where the result is scaled or of `float64`, \
               so is the exponential: what `float32` does not hold is not 0 then. The error is at most \
@@ -57,6 +57,14 @@ fn exact(row: &MappedRow) -> Vec<f64> {
     row.elements.iter().map(of).collect()
 }
 
+/// Each exponential is taken once: it is kept, summed with the others, and divided by their sum.
+const FOLDS: TwoFolds = TwoFolds {
+    kept: logsumexp::capped_exp,
+    exponential: Expr::clone,
+    of_row: ("scale", |total| &Expr::constant(1, total.dtype()) / total),
+    value: |e, scale| e * scale,
+};
+
 fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
     let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;
     let one = Expr::constant(1, total.dtype());
@@ -72,37 +80,50 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
         rows: vec![of_row, scale_of_row],
         row_vars: vec![shift, scale],
         value,
-        staged: staged(parts)?,
+        staged: FOLDS.staged(parts)?,
         bound: Some((FACTOR, bound)),
     })
 }
 
-/// The greatest element first, then each exponential once: it is kept, summed with the others, and divided by their sum. No
-/// exponential is more than 1, and that of the greatest is: a row whose greatest is infinite has a NaN among its differences.
-/// Integers of 64 bits, and results that `float64` is asked for, are left to the one fold.
-fn staged(parts: &Parts) -> Result<Option<Staged>, NormalizationError> {
-    let request = &parts.request.fold;
-    let keeps_all = request.nan == NanPolicy::Propagate && !parts.request.wide;
-    if request.twice || !keeps_all || is_wide(request.inputs[0]) {
-        return Ok(None);
+/// What two folds make of a row: the first finds its greatest element, the second sums the exponentials of what elements are less
+/// than it.
+pub(super) struct TwoFolds {
+    /// What is kept of an element, of what it is less than the greatest.
+    pub(super) kept: fn(&Expr) -> Expr,
+    /// Its exponential, of what is kept of it.
+    pub(super) exponential: fn(&Expr) -> Expr,
+    /// What the map reads of the row, and its name, of the sum.
+    pub(super) of_row: (&'static str, fn(&Expr) -> Expr),
+    /// The result, of what is kept of an element and what is read of its row.
+    pub(super) value: fn(&Expr, &Expr) -> Expr,
+}
+
+impl TwoFolds {
+    /// No exponential is more than 1, and that of the greatest is: a row whose greatest is infinite has a NaN among its differences.
+    /// Integers of 64 bits, and results that `float64` is asked for, are left to the one fold.
+    pub(super) fn staged(self, parts: &Parts) -> Result<Option<Staged>, NormalizationError> {
+        let request = &parts.request.fold;
+        let keeps_all = request.nan == NanPolicy::Propagate && !parts.request.wide;
+        if request.twice || !keeps_all || is_wide(request.inputs[0]) {
+            return Ok(None);
+        }
+        let dtype = parts.compute();
+        let (x, shift) = (Var::new("x", request.inputs[0]), Var::new("shift", dtype));
+        let kept = (self.kept)(&(&x.expr().cast(dtype) - &shift.expr()));
+        let (name, of_row) = self.of_row;
+        let [e, row] = ["e", name].map(|name| Var::new(name, dtype));
+        let exponential = Lambda { body: vec![(self.exponential)(&e.expr())], params: vec![e.clone()] };
+        let (fold, total) = logsumexp::sum_of_exponentials(request, dtype)?;
+        let finish = Lambda { body: vec![of_row(&total).cast(dtype)], ..fold.finish.clone() };
+        let results = vec![Field { name: name.to_owned(), dtype }];
+        let value = (self.value)(&e.expr(), &row.expr());
+        Ok(Some(Staged {
+            first: logsumexp::greatest(request, dtype),
+            kept: Lambda { params: vec![x, shift], body: vec![kept] },
+            second: Reducer { finish, results, ..fold.of_mapped(&exponential) },
+            map: Lambda { params: vec![e, row], body: vec![value] },
+        }))
     }
-    let dtype = parts.compute();
-    let first = logsumexp::greatest(request, dtype);
-    let shift = Var::new("shift", dtype);
-    let x = Var::new("x", request.inputs[0]);
-    let kept = logsumexp::capped_exp(&(&x.expr().cast(dtype) - &shift.expr()));
-    let (fold, total) = logsumexp::sum_of_exponentials(request, dtype)?;
-    let inverse = (&Expr::constant(1, total.dtype()) / &total).cast(dtype);
-    let finish = Lambda { body: vec![inverse], ..fold.finish };
-    let results = vec![Field { name: "scale".to_owned(), dtype }];
-    let [e, scale] = ["e", "scale"].map(|name| Var::new(name, dtype));
-    let value = &e.expr() * &scale.expr();
-    Ok(Some(Staged {
-        first,
-        kept: Lambda { params: vec![x, shift], body: vec![kept] },
-        second: Reducer { finish, results, ..fold },
-        map: Lambda { params: vec![e, scale], body: vec![value] },
-    }))
 }
 
 /// `exp(d) * scale`, in the type of the result: a quotient that `float32` holds to a few bits, if at all, has all bits of
