@@ -8,6 +8,7 @@
 //! there: for its whole life if possible, else for the loops for which it is. Compilers do this for scalars, but
 //! not for vectors of accumulators (gcc 12 keeps storing them).
 
+mod any_set;
 mod atom;
 mod by_twos;
 pub mod code;

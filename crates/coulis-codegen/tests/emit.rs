@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use coulis_codegen::{DIALECTS, EmitError, Options, dialect_named, emit};
 use coulis_ir::verify::verify;
 use coulis_ir::{
-    Buffer, DType, Expr, Form, Intrinsic, Kernel, LoopKind, MemScope, Param, Stmt, Target, TargetKind, Var,
+    BinaryOp, Buffer, DType, Expr, Form, Intrinsic, Kernel, LoopKind, MemScope, Param, Stmt, Target,
+    TargetKind, Var,
 };
 
 const OPTIONS: Options = Options { vector_bytes: 64, ends_early: false };
@@ -127,6 +128,35 @@ fn a_part_of_a_short_element_is_added_in_one_operation() {
     ]);
     let params = vec![param(&a), param(&sums), param(&squares)];
     check(kernel("sixteenths", params, body), OPTIONS);
+}
+
+#[test]
+fn short_elements_widen_by_one_shuffle() {
+    let a = Buffer::new("A", DType::BF16, vec![i64c(12)], MemScope::Global);
+    let o = Buffer::new("O", DType::F32, vec![i64c(12)], MemScope::Global);
+    let copy = |first, lanes| {
+        let places = ramp(i64c(first), lanes);
+        Stmt::store(&o, vec![places.clone()], at(&a, places).cast(DType::F32))
+    };
+    let body = Stmt::seq([copy(0, 8), copy(8, 4)]);
+    check(kernel("upper_halves", vec![param(&a), param(&o)], body), OPTIONS);
+}
+
+#[test]
+fn flags_that_fill_a_vector_are_asked_at_once() {
+    let flags = Buffer::new("F", DType::I32, vec![i64c(12)], MemScope::Global);
+    let o = Buffer::new("O", DType::I32, vec![i64c(4)], MemScope::Global);
+    let any = |places: &[i128]| {
+        let all = places.iter().map(|&place| at(&flags, i64c(place)));
+        let all = all.reduce(|a, b| Expr::binary(BinaryOp::BitOr, a, b)).unwrap();
+        all.not_equal(Expr::int_of(0, DType::I32))
+    };
+    let asked = [&[0, 1, 2, 3, 4, 5, 6, 7][..], &[4, 5, 6, 7], &[0, 1, 2], &[0, 1, 2, 4]];
+    let body = asked.iter().enumerate().map(|(i, places)| {
+        Stmt::if_(any(places), Stmt::store(&o, vec![i64c(i as i128)], Expr::int_of(1, DType::I32)))
+    });
+    let params = vec![param(&flags), param(&o)];
+    check(kernel("any_of_flags", params, Stmt::seq(body)), OPTIONS);
 }
 
 #[test]

@@ -15,8 +15,11 @@ use crate::stores::{Purpose, likely, nested};
 
 /// Most totals of a run, or vectors of them, that are asked one by one whether they need a second walk.
 const MOST_ASKED: usize = 16;
-/// Lanes of a vector that are brought together one by one.
-const LAST_LANES: i128 = 4;
+/// Fewer lanes, or as many, are asked one by one.
+const FEWEST_LANES: i128 = 4;
+/// Lanes of a vector that are asked as they are, and their bytes: more are brought together by halves first.
+const LAST_LANES: i128 = 8;
+const LAST_BYTES: i128 = 32;
 
 /// Whether a condition holds in some iteration of these loops; `None` where that is long to say.
 pub(crate) fn any_of(condition: &Expr, loops: &[&Loop]) -> Option<Expr> {
@@ -40,7 +43,7 @@ pub(crate) fn any_lane(
     memory: Option<&Buffer>,
 ) -> Option<(Buffer, Vec<Stmt>, Expr)> {
     let (lane, others) = loops.split_last()?;
-    let n_lanes = lane.extent.as_int().filter(|n| *n > LAST_LANES && n & (n - 1) == 0)?;
+    let n_lanes = lane.extent.as_int().filter(|n| *n > FEWEST_LANES && n & (n - 1) == 0)?;
     let condition = any_of(condition, others)?;
     let dtype = memory.map_or_else(|| flag_dtype(&condition), |memory| memory.dtype);
     let own = || Buffer::new("asked", dtype, vec![lane.extent.clone()], MemScope::Local);
@@ -95,7 +98,8 @@ fn any_set(asked: &Buffer, lane: &Var, n_lanes: i128) -> Option<(Vec<Stmt>, Expr
     let at = |place: &Expr| Expr::load(asked.clone(), vec![place.clone()]);
     let mut stmts = Vec::new();
     let mut left = n_lanes;
-    while left > LAST_LANES && left % 2 == 0 {
+    let most = LAST_LANES.min(LAST_BYTES / asked.dtype.bytes() as i128);
+    while left > most && left % 2 == 0 {
         left /= 2;
         let half = fold::int(left, lane.dtype());
         let or = |l: &Expr| Expr::binary(BinaryOp::BitOr, at(l), at(&fold::add(l, &half)));

@@ -232,7 +232,7 @@ impl<'b> Run<'b> {
         let (quick, from_begin) = builder.counted_from_begin(stage, quick, &reduced, &lanes);
         let chains = inner().find(|l| stage.attrs.get(l.leaf.var()).is_some_and(|a| a.is_chain));
         let chains = chains.and_then(|along| {
-            let joined = joined(&quick.identity, &quick.step, &quick.close, &quick.rewalks)?;
+            let joined = joined(&quick.identity, &quick.step, &quick.rewalks)?;
             Some(Chains { along, n: usize::try_from(along.extent.as_int()?).ok()?, joined })
         });
         let memory = |(at, (start, name)): (usize, (&Expr, &String))| {

@@ -260,7 +260,7 @@ fn counts_of_whole_runs_are_told_by_the_loops_around_them() {
     }
 }
 
-/// Runs of two chains: their sums are kept apart and added in the type of the total, and what a step leaves be is kept once.
+/// Runs of two chains: their sums are kept apart and added where the run ends, and what a step leaves be is kept once.
 #[test]
 fn chains_of_runs_are_closed_together() {
     for (op, apart, once) in [("sum", &[""][..], &[][..]), ("var", &["_v2", "_v3"][..], &["_v1"][..])] {
@@ -305,9 +305,10 @@ fn chains_of_runs_are_closed_together() {
 fn runs_of_chains_that_a_reducer_does_not_have() {
     let cases = [
         ("argmax", 2, "for chains a loop over what does not add up"),
-        ("var", 2, ""),
-        ("var", 4, "64 steps, where the longest run is 32"),
+        ("var", 4, ""),
+        ("var", 8, "128 steps, where the longest run is 64"),
         ("sum", 4, ""),
+        ("sum", 8, "128 steps, where the longest run is 64"),
     ];
     for (op, chains, why) in cases {
         let n = size("n");

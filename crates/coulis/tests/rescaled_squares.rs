@@ -18,12 +18,15 @@ const POWERS: [i32; 19] =
 type Made = fn(usize, f64, f64) -> f64;
 
 /// How the elements of a row are made.
-const KINDS: [(&str, Made); 7] = [
+const KINDS: [(&str, Made); 8] = [
     ("one magnitude", |_, x, size| x.round() * size),
     ("a third of another magnitude", |i, x, size| if i % 3 == 0 { x.round() * size } else { x }),
     ("zeros but for a few", |i, x, size| if i % 61 == 7 { x.round() * size } else { 0.0 }),
     ("a lane of another magnitude", |i, x, size| if i % 32 == 5 { x.round() * size } else { x }),
     ("constants", |_, _, size| 3.0 * size),
+    ("runs about what is far from all others", |i, x, size| {
+        if i % 512 < 8 { 0.0 } else { (64.0 + x.round()) / 64.0 * size }
+    }),
     ("neighbours", |_, x, size| (128.0 + f64::from(x > 0.0)) / 128.0 * size),
     ("beside an infinity and NaN", |i, x, size| match i {
         300 => f64::INFINITY,
@@ -106,10 +109,11 @@ fn lanes_ask_together_whether_their_run_is_to_be_walked_again() {
         return;
     }
     let text = coulis_ir::print::print_kernel(&kernel);
-    assert!(text.contains("if asked[T.int64(0)] | asked[T.int64(1)]"), "{text}");
-    // Two chains of 16 steps about one pivot.
+    let last = format!("| asked[T.int64({})] !=", 7);
+    assert!(text.contains("if asked[T.int64(0)] | asked[T.int64(1)]") && text.contains(&last), "{text}");
+    // Four chains of 16 steps about one pivot, of as many lanes as a register has.
     if target.register_bytes == 512 {
-        let apart = text.lines().filter(|l| l.contains("_run = T.allocate([T.int64(2), ")).count();
+        let apart = text.lines().filter(|l| l.contains("_run = T.allocate([T.int64(4), T.int64(8)]")).count();
         assert_eq!((apart, text.contains("for k0_outer in range(T.int64(8))")), (2, true), "{text}");
     }
     // A run of so many steps counts nothing: it has a sum, a pivot and squares.

@@ -74,6 +74,8 @@ pub enum Helper {
     Compare(Comparison, VTy),
     /// A lane of a mask as a scalar bool.
     Lane(VTy),
+    /// Whether any integer of a vector at a pointer is not zero.
+    AnySet(VTy),
     /// `mask ? a : b` by lanes; the mask has the shape of the operands.
     Select(VTy),
     /// `a < b ? a : b`.
@@ -209,6 +211,7 @@ impl Helper {
                 format!("cx_{kind}_{}", v.name())
             }
             Helper::Lane(v) => format!("cx_lane_{}", v.name()),
+            Helper::AnySet(v) => format!("cx_any_{}", v.name()),
             Helper::Select(v) => format!("cx_select_{}", v.name()),
             Helper::Min(v) => format!("cx_min_{}", v.name()),
             Helper::Max(v) => format!("cx_max_{}", v.name()),

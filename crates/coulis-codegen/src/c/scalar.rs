@@ -88,6 +88,9 @@ impl Walker<'_> {
         {
             return Ok(sum);
         }
+        if let Some(any) = self.any_set(op, a, b)? {
+            return Ok(any);
+        }
         let divisor = index::constant(b).filter(|c| *c > 0);
         let is_eager = self.f.eager > 0 && is_in_registers(b);
         let (x, y) = if op.is_comparison() || (is_eager && matches!(op, BinaryOp::And | BinaryOp::Or)) {

@@ -207,6 +207,7 @@ impl Dialect for C {
             Helper::AddExact(ty) => Ok(math::add_exact(ty, needs)),
             Helper::Compare(comparison, ty) => Ok(mask::compare(comparison, ty, needs)),
             Helper::Lane(ty) => Ok(mask::lane(ty, needs)),
+            Helper::AnySet(ty) => Ok(mask::any_set(ty, needs)),
             Helper::Select(ty) => Ok(mask::select(ty, needs)),
             Helper::Min(ty) => arithmetic::extremum("min", Comparison::Lt, ty, needs),
             Helper::Max(ty) => arithmetic::extremum("max", Comparison::Gt, ty, needs),

@@ -378,6 +378,7 @@ impl Dialect for Cuda {
             | Helper::Splat(_)
             | Helper::Compare(..)
             | Helper::Lane(_)
+            | Helper::AnySet(_)
             | Helper::Select(_)
             | Helper::Min(_)
             | Helper::Max(_)

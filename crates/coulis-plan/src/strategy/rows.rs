@@ -7,6 +7,8 @@
 //! other, and takes as long as a few kilobytes. Rows that are not long end eight at a time, one in each lane. Two of them, or
 //! a few of the same output, are walked side by side.
 
+use std::iter::successors;
+
 use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
@@ -46,7 +48,7 @@ const LONGEST_RUN: i64 = 256;
 const LONGEST_FRONT_TO_BACK: i64 = 128;
 /// Runs of a row from which on it does not matter what the last one lacks.
 const LONG_ENOUGH: i64 = 8;
-/// Steps of a row, of all vectors side by side, from which on its rest takes no part of the time that matters.
+/// Steps of a row, of all vectors side by side and a chain, from which on its rest takes no part of the time that matters.
 const MANY_STEPS: i64 = 256;
 /// Bytes of a block of pages, which are read side by side where the machine reads these faster than one.
 const BLOCK_BYTES: i64 = 4 * PAGE_BYTES;
@@ -80,13 +82,30 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     if extent < SHORTEST {
         return Err(Decline::new("at least 8 elements in the innermost dimension", extent));
     }
+    let width = facts.spec.inputs[0].bytes() as i64;
+    let n_reduced = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count();
+    let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
+    let most_pages = i64::from(facts.target.pages);
+    let is_walk = |lanes: i64| stride == 1 && in_memory && lanes * width <= PAGE_BYTES;
+    let pages_of = |lanes: i64| if is_walk(lanes) { block_pages(extent * width, most_pages) } else { 1 };
     let runs = facts.runs(LONGEST_RUN);
+    let is_alone = facts.unroll_of(runs.lanes, runs.state_bytes) == 1 && pages_of(runs.lanes) == 1;
+    let narrower = facts.of_one_register(&runs).filter(|narrower| {
+        let is_headed = facts.spec.problem.dims.len() > 1
+            && n_reduced == 1
+            && facts.chunks(facts.spec.problem.n_outputs, extent) == 1
+            && head(facts, extent, narrower, (narrower.lanes, 1))
+                .is_some_and(|head| head.chains > runs.chains);
+        is_alone && (is_headed || even_chains(extent, narrower) > even_chains(extent, &runs))
+    });
+    let by_chains = narrower.is_some();
+    let runs = narrower.unwrap_or(runs);
     let lanes = runs.lanes.min(floor_pow2(extent));
-    let mut unroll = facts.unroll_of(lanes, runs.state_bytes).min(most_beside);
+    let beside = if by_chains { 1 } else { facts.unroll_of(lanes, runs.state_bytes) };
+    let mut unroll = beside.min(most_beside);
     while unroll > 1 && lanes * unroll > extent {
         unroll /= 2;
     }
-    let width = facts.spec.inputs[0].bytes() as i64;
     if runs.operations > ENOUGH_OPERATIONS {
         let has_runs = extent / (lanes * BESIDE * runs.steps) >= SHORTEST_OF_A_ROW;
         unroll = if runs.walked_again && has_runs { unroll.min(BESIDE) } else { 1 };
@@ -97,15 +116,13 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     while unroll > 1 && is_short(unroll / 2) && runs.operations * (unroll / 2) >= BUSY_OPERATIONS {
         unroll /= 2;
     }
-    let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
-    let is_walk = stride == 1 && in_memory && runs.lanes * width <= PAGE_BYTES;
-    let most_pages = i64::from(facts.target.pages);
-    let mut n_pages = if is_walk { block_pages(extent * width, most_pages) } else { 1 };
+    let mut n_pages = pages_of(runs.lanes);
     let of_combine = lanes * work(&facts.spec.reducer.combine) as i64 / i64::from(facts.target.vector_bytes);
     let is_work = of_combine >= BUSY_OPERATIONS;
     let most_steps = if runs.operations > ENOUGH_OPERATIONS { STEPS_OF_WORK } else { STEPS };
     // Where no more lanes than remain are folded before, it is the end alone that rows together make quicker.
-    let ends = lanes > END_LANES || lanes == END_LANES && is_work && extent / lanes <= most_steps;
+    let ends =
+        lanes > END_LANES || lanes == END_LANES && is_work && (by_chains || extent / lanes <= most_steps);
     let rows = if stride == 1 && ends { rows_that_end(facts, is_work) } else { 1 };
     let (mut joined, mut of_one) = (1, 1);
     let is_chain = work(&facts.spec.reducer.combine) > OF_A_CHAIN * facts.spec.reducer.arity();
@@ -121,7 +138,7 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     } else if can_join && n_pages < most_pages && runs.operations <= ENOUGH_OPERATIONS && unroll > 1 {
         // Two rows front to back, in place of two parts of one.
         (joined, unroll, n_pages) = (ROWS_BESIDE, 1, 1);
-    } else if rows == 1 && is_walk && n_pages < most_pages {
+    } else if rows == 1 && is_walk(runs.lanes) && n_pages < most_pages {
         let beside = most_pages / n_pages;
         let has_runs = runs.steps == 1 || runs.steps >= SHORTEST_OF_A_ROW * beside;
         if has_runs && extent / (lanes * unroll) >= SHORTEST_OF_A_ROW {
@@ -135,11 +152,8 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     let apart = if by_pages { n_pages * PAGE_BYTES / (unroll * width) } else { lanes };
     let pages = if by_pages { n_pages / unroll } else { 1 };
     let steps = if by_pages { apart / lanes } else { (extent / (lanes * unroll)).min(LONGEST_FRONT_TO_BACK) };
-    let step = lanes * unroll * runs.steps;
     // Chains are for vectors that are alone, of rows that have no more of a rest by them.
-    let is_even =
-        extent % (step * runs.chains) == extent % step || extent / step >= LONG_ENOUGH * runs.chains;
-    let chains = if unroll == 1 && !by_pages && is_even { runs.chains } else { 1 };
+    let chains = if unroll == 1 && !by_pages { even_chains(extent, &runs) } else { 1 };
     let mut run = (runs.steps * chains).min(floor_pow2(steps) * of_one);
     let quick = facts.spec.reducer.quick.as_ref();
     if quick.is_some_and(|q| q.spoilt.is_some()) && extent / (lanes * unroll) < LONG_ENOUGH * runs.steps {
@@ -155,7 +169,6 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         _ => facts.ahead_front_to_back(),
     };
     let problem = &facts.spec.problem;
-    let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
     let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_BYTES;
     let (ahead, rows_ahead) = match stride {
         1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width)),
@@ -199,7 +212,9 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         && let Some(head) = head(facts, extent, &runs, (lanes, unroll))
     {
         let length = if head.length < extent { head.length } else { 0 };
-        sketch = Sketch { head: length, run: head.run, ..sketch };
+        let chains = head.chains;
+        let ahead = if stride == 1 { facts.ahead(distance, lanes * unroll * chains * width) } else { 0 };
+        sketch = Sketch { head: length, run: head.run, chains, ahead, ..sketch };
         if let Some(last) = sketch.constant.last_mut() {
             *last = true;
         }
@@ -219,27 +234,51 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     Ok(sketch)
 }
 
+/// The most chains by whose runs a row of so many elements has no more of a rest than by runs of one, or one that takes no part of
+/// the time that matters.
+fn even_chains(extent: i64, runs: &Runs) -> i64 {
+    let step = runs.lanes * runs.steps;
+    let is_even =
+        |chains: &i64| extent % (step * chains) == extent % step || extent / step >= LONG_ENOUGH * chains;
+    successors(Some(runs.chains), |chains| Some(chains / 2)).find(|n| *n <= 1 || is_even(n)).unwrap_or(1)
+}
+
 /// What of a row is folded in whole runs, by vectors side by side, where there is a rest.
 struct Head {
     /// Elements, from the first of the row.
     length: i64,
-    /// Steps of a run; 1 is no runs.
+    /// Steps of a run, of all its chains; 1 is no runs.
     run: i64,
+    /// Chains of a run.
+    chains: i64,
 }
 
 /// What of a row of so many elements is folded in whole runs, as many lanes wide and side by side as said; `None` where runs are as
 /// long as can be, and where the row is so long that the rest does not matter.
 fn head(facts: &Facts, extent: i64, runs: &Runs, (lanes, unroll): (i64, i64)) -> Option<Head> {
     let steps = extent / (lanes * unroll);
-    let longest = runs.steps.min(LONGEST_FRONT_TO_BACK);
+    let chains = if unroll == 1 { runs.chains } else { 1 };
+    let longest = (runs.steps * chains).min(LONGEST_FRONT_TO_BACK);
     let are_registers = facts.target.vector_bytes <= 256;
-    if facts.spec.mask || !are_registers || extent % (lanes * unroll * longest) == 0 || steps >= MANY_STEPS {
+    if facts.spec.mask
+        || !are_registers
+        || extent % (lanes * unroll * longest) == 0
+        || steps >= MANY_STEPS * chains
+    {
         return None;
     }
-    let run = steps / ceil_div(steps, longest).max(1);
+    // What is behind the last run is one of a chain.
+    let even = |n_runs: i64| steps / n_runs / chains * chains;
+    let leaves_one = |run: &i64| *run >= chains * SHORTEST_RUN && steps % run <= runs.steps;
+    let of_chains =
+        (ceil_div(steps, longest).max(1)..=steps).map(even).find(leaves_one).filter(|_| chains > 1);
+    let (run, chains) = match of_chains {
+        Some(run) => (run, chains),
+        None => (steps / ceil_div(steps, runs.steps.min(longest)).max(1), 1),
+    };
     let run = if run < SHORTEST_RUN { 1 } else { run };
     let length = steps / run * run * lanes * unroll;
-    (length > 0).then_some(Head { length, run })
+    (length > 0).then_some(Head { length, run, chains })
 }
 
 /// Rows whose ends are folded together: of outputs side by side that are not long, where blocks of so many keep all threads

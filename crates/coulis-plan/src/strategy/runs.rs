@@ -1,5 +1,7 @@
 //! How a fold runs: in runs of a quick step where that pays.
 
+use std::iter::successors;
+
 use coulis_ir::chains::Joined;
 use coulis_ir::{Expr, Lambda, NanPolicy, QuickStep};
 
@@ -25,7 +27,7 @@ pub struct Runs {
 }
 
 /// Most chains of a run.
-const MOST_CHAINS: i64 = 2;
+const MOST_CHAINS: i64 = 4;
 
 impl Facts<'_> {
     /// Lanes, bytes of what each keeps while it folds, and steps of a run, at most `longest`. Runs are worth it where
@@ -69,16 +71,29 @@ impl Facts<'_> {
         Runs { lanes, state_bytes, steps, chains, operations, walked_again: of_walks > 0 }
     }
 
+    /// The same runs of as many lanes as one register holds, where they have more. Each lane is closed into a state as often as it
+    /// has runs, and fewer lanes of longer runs are closed more seldom.
+    pub fn of_one_register(&self, runs: &Runs) -> Option<Runs> {
+        let quick = self.spec.reducer.quick.as_ref().filter(|_| runs.steps > 1)?;
+        let widest = quick.vector_dtypes(runs.steps).iter().map(|dtype| dtype.bytes()).max()?;
+        let lanes = i64::from(self.target.vector_bytes) / widest as i64;
+        let chains = if runs.chains > 1 { self.chains(quick, lanes) } else { 1 };
+        let operations = runs.operations * lanes / runs.lanes;
+        (lanes < runs.lanes).then_some(Runs { lanes, chains, operations, ..*runs })
+    }
+
     /// Chains of a run, of which the states of so many lanes leave a quarter of the registers to operands. What only counts
     /// is known where runs are whole, and not kept.
     fn chains(&self, quick: &QuickStep, lanes: i64) -> i64 {
         let Some(joined) = quick.joined() else { return 1 };
-        let chains = i64::from(quick.max_joined / quick.max_steps).min(MOST_CHAINS);
-        let bytes =
-            |(e, joined): (&Expr, &Joined)| (e.dtype().bytes() * joined.count(chains as usize)) as i64;
+        let most = floor_pow2(i64::from(quick.max_joined / quick.max_steps).min(MOST_CHAINS));
         let kept = quick.identity.iter().zip(&joined).zip(&quick.lift.body);
-        let kept = kept.filter(|(_, each)| each.as_int().is_none()).map(|(field, _)| bytes(field));
-        let state = lanes * kept.sum::<i64>();
-        if state <= i64::from(self.target.register_bytes) / 4 * 3 { floor_pow2(chains) } else { 1 }
+        let kept: Vec<(&Expr, &Joined)> =
+            kept.filter(|(_, each)| each.as_int().is_none()).map(|(field, _)| field).collect();
+        let fits = |chains: &i64| {
+            let bytes = kept.iter().map(|(e, joined)| e.dtype().bytes() * joined.count(*chains as usize));
+            lanes * bytes.sum::<usize>() as i64 <= i64::from(self.target.register_bytes) / 4 * 3
+        };
+        successors(Some(most), |chains| Some(chains / 2)).find(|n| *n <= 1 || fits(n)).unwrap_or(1)
     }
 }

@@ -160,8 +160,13 @@ fn head_in_runs(facts: &Facts, extent: i64, short: i64) -> Option<Head> {
     if is_asked(facts) {
         return None;
     }
-    let Runs { lanes, steps: longest, .. } = facts.runs(SHORT_BY_VECTORS);
-    let n_runs = ceil_div(extent / lanes, longest).max(1);
+    let runs = facts.runs(SHORT_BY_VECTORS);
+    let n_runs = |runs: &Runs| ceil_div(extent / runs.lanes, runs.steps).max(1);
+    let narrower = facts
+        .of_one_register(&runs)
+        .filter(|of_one| of_one.lanes >= short && n_runs(of_one) == n_runs(&runs));
+    let runs = narrower.unwrap_or(runs);
+    let (lanes, longest, n_runs) = (runs.lanes, runs.steps, n_runs(&runs));
     let run = extent / lanes / n_runs;
     let length = n_runs * run * lanes;
     (longest > 1 && lanes >= short && run >= SHORTEST_RUN).then_some(Head { length, lanes, short, run })

@@ -233,7 +233,8 @@ pub fn cut_vectors(
     if n_whole > 0 {
         let quick = spec.reducer.quick.as_ref().filter(|quick| quick.spoilt.is_none());
         let steps = same_axis(s, whole, &steps)?;
-        if quick.is_some() && (SHORTEST_RUN..=sketch.run).contains(&n_whole) {
+        let longest = quick.map_or(0, |quick| i64::from(quick.max_steps).min(sketch.run));
+        if (SHORTEST_RUN..=longest).contains(&n_whole) {
             s.in_runs(whole, &steps)?;
         } else {
             s.from_first(whole)?;

@@ -52,11 +52,12 @@ fn planned_for(
     axes: &[i64],
     target: &Target,
 ) -> (Spec, Sketch, &'static Strategy) {
-    let input = ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: compact_strides(shape) };
+    let dtype = request.inputs[0];
+    let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
     let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).unwrap();
     let reducer = coulis_reducers::find(op).unwrap().build(request).unwrap();
     let outputs = vec![OutputSpec::plain(reducer.results[0].dtype)];
-    let spec = Spec::new(problem, vec![DType::F32], false, reducer, outputs, None);
+    let spec = Spec::new(problem, vec![dtype], false, reducer, outputs, None);
     let choice = choose(&spec, target).unwrap();
     (spec, choice.sketch, choice.strategy)
 }
@@ -89,6 +90,38 @@ fn rows_are_cut_behind_their_whole_runs() {
     let trace = trace_of(&[50_001, 1009], &[1], 32, 1);
     assert!(trace.contains("s.overlap(S, k0, 8)") && trace.contains("s.cut(S_rf, k0_outer, "), "{trace}");
     assert!(!trace_of(&[50_001, 1024], &[1], 32, 1).contains(".cut("));
+}
+
+/// Four chains of vectors of one register each, in place of two of two registers: runs that are twice as long.
+#[test]
+fn variances_of_short_floats_run_in_chains_of_one_register() {
+    let target = Target { register_bytes: 512, ..cpu(32, 1) };
+    for dtype in [DType::F16, DType::BF16] {
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_runs_given_up();
+        let planned = |length: i64| {
+            let (spec, sketch, strategy) = planned_for(&request, "var", &[50_001, length], &[1], &target);
+            schedule(&spec, strategy, &sketch).unwrap();
+            sketch
+        };
+        let of = |length: i64| {
+            let sketch = planned(length);
+            (sketch.lanes, sketch.unroll, sketch.head, sketch.run, sketch.chains)
+        };
+        assert_eq!(of(4096), (8, 1, 0, 64, 4), "runs that make up a row");
+        assert_eq!(of(1000), (8, 1, 960, 60, 4), "runs that are even shorter, and a rest");
+        assert_eq!(of(256), (8, 1, 0, 32, 4), "one run");
+        // What is behind the last run is one of a chain.
+        for length in (256..9000).step_by(61) {
+            let sketch = planned(length);
+            assert!(sketch.head == 0 || (length - sketch.head) / sketch.lanes <= 16, "{length}: {sketch:?}");
+        }
+        // Steps of short rows are one chain, where a run holds all of them by one register.
+        let short = |length: i64| {
+            let sketch = planned_for(&request, "sum", &[50_001, length], &[1], &target).1;
+            (sketch.head, sketch.head_lanes, sketch.run)
+        };
+        assert_eq!([64, 200].map(short), [(64, 8, 8), (192, 16, 12)]);
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::exact::answer::{Answer, relative};
 use crate::exact::moments;
 use crate::shape::extremum::End;
 use crate::shape::spread::{difference, is_wide};
-use crate::shape::total::{EPS32, compensated, statistic, statistic_result, two_sum};
+use crate::shape::total::{CHAINS, EPS32, compensated, statistic, statistic_result, two_sum};
 
 /// `log(sum(exp(x)))` without overflow.
 pub static ENTRY: Entry = Entry {
@@ -238,7 +238,7 @@ pub(crate) fn sum_of_exponentials(
     let sum = b.field("expsum", Expr::constant(0, wide), e.clone().cast(wide));
     b.combine(&sum, &sum.left + &sum.right);
     let run = b.run_field(&sum, Expr::constant(0, dtype), e);
-    b.chained_step(&sum, &run.left + &run.right, RUN, u32::MAX);
+    b.chained_step(&sum, &run.left + &run.right, RUN, CHAINS);
     b.close(&sum, &sum.left + &run.left.cast(wide));
     let results = vec![("expsum", wide, sum.left.clone())];
     Ok((b.finish(ErrorBound::Terms { factor: 32.0, eps: EPS32 }, results), sum.left))

@@ -16,7 +16,7 @@ pub static ENTRY: Entry = Entry {
     summary: "Variance: squared deviations from the mean, over the count less `ddof`.",
     details: "Computed from sums about one of the elements, in `float64`; never negative, 0 for a constant row, NaN \
               where the count is at most `ddof` or an element is infinite. Floats of at most 16 bits may run in \
-              `float32` for 16 elements: the relative error is at most `512 * 2^-23`. For `float32` it is at most `32 * 2^-23`; for integers of at most 16 bits, \
+              `float32`, in up to four chains of 16 elements: the relative error is at most `512 * 2^-23`. For `float32` it is at most `32 * 2^-23`; for integers of at most 16 bits, \
               whose sums are exact, `4 * 2^-52`; for others `2^25 * 2^-52` at worst, which takes an outlier \
               at the beginning of a run of 4096, and commonly a few units of `float64`. Deviations below 1e-153 have \
               squares that lose digits, and below 1e-161 squares of 0; of `float64` elements that differ by more than 1e154 the \

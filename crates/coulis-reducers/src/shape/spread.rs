@@ -10,13 +10,13 @@
 //! constant row gives exactly 0, no row gives less. Squares of differences above 1e154 overflow, which gives
 //! an infinity: that elements are finite is known by the sum of deviations, which is kept in units of which
 //! `float64` holds any sum ([`Units`]). Elements of at most 16 bits may run in `float32` for 16 steps, or in
-//! two chains of 16, about the first of them, which holds to `512 * 2^-23`. Squares of `bfloat16` leave the
+//! four chains of 16, about the first of them, which holds to `512 * 2^-23` ([`error`]). Squares of `bfloat16` leave the
 //! range of `float32`; a run where they do is walked again with its deviations rescaled ([`walk_again`]), or
 //! given up ([`give_up`]). Pivots of 64-bit integers
 //! stay integers, which `float64` does not hold all of; only differences are rounded.
 //!
 //! Runs of elements of at most 32 bits keep `sum(x)` in place of `sum(x - p)`, for which other statistics have a use.
-//! With `m` the largest magnitude, the sum is exact while all elements but zeros are above `2^-17 m`, or `2^-8 m` of
+//! With `m` the largest magnitude, the sum is exact while all elements but zeros are above `2^-17 m`, or `2^-7 m` of
 //! 16-bit elements in `float32`. Where it is not, there are deviations of about `m / 2`, and the chain's error of at most
 //! `L^2 / 2` units of `m` is far below the bounds. Source: contract N12; T. F. Chan, G. H. Golub and R. J. LeVeque,
 //! "Algorithms for computing the sample variance", 1983.
@@ -26,16 +26,12 @@ use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Intrinsic};
 use crate::builder::{Builder, Slot};
 use crate::entry::{ReducerError, ReducerRequest};
 use crate::shape::integers;
-use crate::shape::total::{EPS32, add_count, fma, headroom, negative, scaled, statistic};
+use crate::shape::total::{EPS32, add_count, chains, fma, headroom, negative, scaled, statistic};
 
 /// Longest run of steps for which the bound is stated.
 const RUN: u32 = 4096;
 /// The same where a run is kept in `float32`.
 const SHORT_RUN: u32 = 16;
-/// Chains of such a run about one pivot, which are added in `float64`. A chain of 16 squares errs by at most 18 half units of
-/// its sum: 16 of additions, and 2 of deviations. Below the normal numbers a half unit is no more than one of [`LEAST`].
-const CHAINS: u32 = 2;
-
 /// The variance of a state, `float64`, NaN where the count is at most ddof.
 pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, ReducerError> {
     statistic(op, b.request, 64)?;
@@ -92,8 +88,9 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     let mut run = moments(&b.closed(&count), &b.closed(&pivot), &b.closed(&dev), &squares);
     if sums {
         let divisor = divisor(b.request);
-        run.pivot = scaled(run.pivot, divisor);
-        run.devsq = scaled(run.devsq, divisor * divisor);
+        let of_deviations = if are_given_up(b.request) { 1.0 } else { divisor };
+        run.pivot = scaled(run.pivot, of_deviations);
+        run.devsq = scaled(run.devsq, of_deviations * of_deviations);
         // The sum less that of as many pivots.
         run.dev = fma(&negative(&run.n), &run.pivot, &scaled(run.dev, divisor));
     }
@@ -121,12 +118,17 @@ fn over_degrees_of_freedom(request: &ReducerRequest, count: &Slot, m2: Expr) -> 
 /// Runs keep the sum of elements in place of that of deviations, which follows from it. They are about their first
 /// element, or about 0 where that is not finite, so that only a NaN makes the sum of squares NaN.
 fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, steps: u32) {
-    let x = scaled(b.element(0).cast(dtype), 1.0 / divisor(b.request));
+    let whole = b.element(0).cast(dtype);
+    let x = scaled(whole.clone(), 1.0 / divisor(b.request));
     let zero = Expr::constant(0, dtype);
     let squares = squares(b.request, dtype);
     let no_square = Expr::constant(0, squares);
     let (mut about, mut square) = (x.clone(), no_square.clone());
-    if b.request.has_float() {
+    if are_given_up(b.request) {
+        // No sum of squares about what is not finite is finite, that of itself neither, and the run is given up.
+        (about, square) = (whole.clone(), Expr::binary(BinaryOp::Sub, whole.clone(), whole.clone()));
+        b.nan_witness(devsq);
+    } else if b.request.has_float() {
         let is_finite = Expr::call1(Intrinsic::IsFinite, x.clone());
         about = Expr::select(is_finite.clone(), x.clone(), zero.clone());
         square = Expr::select(is_finite, no_square.clone(), (&x * &x).cast(squares));
@@ -135,21 +137,20 @@ fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, 
     let p = b.run_field(pivot, zero.clone(), about);
     let s = b.run_field(dev, zero, x);
     let q = b.run_field(devsq, no_square, square);
-    let d = (&s.right - &p.left).cast(squares);
-    let chains = if is_short(b.request) { CHAINS } else { 1 };
+    let deviating = if are_given_up(b.request) { &p.right } else { &s.right };
+    let d = (deviating - &p.left).cast(squares);
+    let chains = if is_short(b.request) { chains(b.request) } else { 1 };
     b.chained_step(pivot, p.left.clone(), steps, chains);
     b.chained_step(dev, &s.left + &s.right, steps, chains);
     b.chained_step(devsq, fma(&d, &d, &q.left), steps, chains);
-    if are_rescaled(b.request) {
+    if are_given_up(b.request) {
+        give_up(b, devsq, [&p, &q]);
+    } else if are_rescaled(b.request) {
         let is_large_enough = q.left.clone().ge(float32(LEAST));
         let is_apart = Expr::call1(Intrinsic::Abs, p.left.clone()).ge(float32(APART));
         let is_finite = q.left.clone().le(float32(f64::from(f32::MAX)));
         let needed = is_large_enough.or(is_apart).and(is_finite).logical_not();
-        if b.request.one_by_one {
-            give_up(b, devsq, needed, [&p, &s, &q]);
-        } else {
-            walk_again(b, devsq, needed, [&p, &s, &q]);
-        }
+        walk_again(b, devsq, needed, [&p, &s, &q]);
     }
 }
 
@@ -158,15 +159,21 @@ fn float32(value: f64) -> Expr {
     Expr::float(value, DType::F32)
 }
 
-/// Has a run be given up whose sum `q` of squared deviations may be wrong, as [`walk_again`] says, unless all its elements
-/// are the pivot: then 0 is right. A second walk tells, since many a row is of zeros, which few steps of states are worth. An
-/// infinity marks what is to be given up.
-fn give_up(b: &mut Builder, devsq: &Slot, needed: Expr, [p, s, q]: [&Slot; 3]) {
+/// Has a run be given up whose sum `q` of squared deviations may be wrong: where it is neither finite and at least
+/// [`LEAST_OF_CHAINS`], nor about a pivot of at least [`APART`], unless all its elements are the pivot: then 0 is right. A second
+/// walk tells, since many a row is of zeros, which few steps of states are worth. An infinity marks what is to be given up.
+///
+/// Elements, pivot and deviations are multiples of `2^-133`, and not divided: a deviation that is not finite is seen in `q`.
+fn give_up(b: &mut Builder, devsq: &Slot, [p, q]: [&Slot; 2]) {
     let sum = q.left.clone();
-    let marked = Expr::select(sum.clone().ge(float32(LEAST)), sum.clone(), float32(f64::NEG_INFINITY));
-    let marked = Expr::select(s.right.clone().equal(p.left.clone()), sum.clone(), marked);
+    let is_large_enough = |sum: &Expr| sum.clone().ge(float32(LEAST_OF_CHAINS));
+    let is_finite = |sum: &Expr| sum.clone().le(float32(f64::from(f32::MAX)));
+    let is_apart = Expr::call1(Intrinsic::Abs, p.left.clone()).ge(float32(APART));
+    let needed = is_large_enough(&sum).or(is_apart).and(is_finite(&sum)).logical_not();
+    let marked = Expr::select(is_large_enough(&sum), sum.clone(), float32(f64::NEG_INFINITY));
+    let marked = Expr::select(p.right.clone().equal(p.left.clone()), sum.clone(), marked);
     b.rewalk(devsq, needed, sum.clone(), marked);
-    let is_right = sum.clone().ge(float32(0.0)).and(sum.le(float32(f64::from(f32::MAX))));
+    let is_right = sum.clone().ge(float32(0.0)).and(is_finite(&sum));
     b.gives_up(is_right.logical_not());
 }
 
@@ -208,6 +215,8 @@ const SCALE: f64 = (1u64 << 63) as f64;
 const LARGE: f64 = 3.0;
 /// The smallest sum of squares that roundings below the normal numbers of `float32` leave be.
 const LEAST: f64 = f32::MIN_POSITIVE as f64;
+/// The same of four chains, 64 of whose roundings by `2^-150` are a sixteenth of a half unit of it.
+const LEAST_OF_CHAINS: f64 = 1.0 / (1u128 << 116) as f64;
 /// A pivot from which other elements are so far apart that their squares are no smaller than that.
 const APART: f64 = 1.0 / (1u64 << 50) as f64;
 
@@ -229,6 +238,11 @@ fn unscaled(q: &Expr) -> Expr {
 /// Whether runs sum squares in `float32` of elements whose squares it does not reach, which a second walk rescales.
 fn are_rescaled(request: &ReducerRequest) -> bool {
     is_short(request) && divisor(request) != 1.0
+}
+
+/// The same where such runs are given up instead, so that their pivots and deviations are those of elements as they are.
+fn are_given_up(request: &ReducerRequest) -> bool {
+    are_rescaled(request) && request.one_by_one
 }
 
 /// The type in which runs of that type sum squares.
@@ -377,8 +391,11 @@ pub(crate) fn error(request: &ReducerRequest) -> ErrorBound {
         return ErrorBound::Terms { factor: 4.0, eps: f64::EPSILON };
     }
     if is_short(request) {
-        // Sums about an element are at most 16 times those about the mean, and 16 steps err by 32 half units;
-        // those of two chains at most 32 times, and err by 18.
+        // A square is rounded as often as it is added to, the k-th of a chain of 16 in 17 - k additions and 2 of chains, and
+        // twice for its deviation: by 21 - k half units, which are 800 of a run of four chains. In units of the sum about the
+        // mean, of which the weighted sum about an element is at most as many as all weights and the largest of them together,
+        // that is 820 half units, or 410 units. Deviations whose sum is not exact leave less than 100 more: as many roundings
+        // as elements that are smaller by far than another, and chains, of sums of at most 64 of the largest.
         return ErrorBound::Terms { factor: 512.0, eps: EPS32 };
     }
     let single = request.promoted().is_float() && !request.inputs.contains(&DType::F64);

@@ -3,11 +3,11 @@
 //! Float sums of inputs of at most 32 bits are kept in `float64`: the wider second level of contract N12.
 //! Those of inputs of 16 bits or fewer may run in `float32` for 16 steps, those of short integers in 32 bits
 //! for as long as these hold. `bfloat16` has the exponents of `float32`, so that few of its largest would
-//! overflow there: its runs hold a sixteenth of the sum. That is exact, since the least digit of a `bfloat16`
-//! is `2^-133`, and that of a `float32` `2^-149`. `float32` itself has no such room; where it may run so
+//! overflow there: its runs hold a part of the sum, a sixteenth or that of four chains. That is exact, since the least digit of
+//! a `bfloat16` is `2^-133`, and that of a `float32` `2^-149`. `float32` itself has no such room; where it may run so
 //! ([`ReducerRequest::narrow`]), a state that is not finite is spoilt and folded again without runs: a run
 //! that overflows makes it infinite or NaN, and nothing makes it finite again. A run of 16 errs by at most 15
-//! half units of `sum|terms|`. Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain.
+//! half units of `sum|terms|`, and one of four such chains by 17. Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain.
 //! Sums of `float64` (and sums that are asked to accumulate in it, and statistics of wide integers) keep what
 //! each addition rounded off in a second field (error-free addition, Knuth's TwoSum), and may run plainly for
 //! 16 steps: the compensated second level. Their bound is `32 * 2^-52 * sum|terms|` for any length. Integer
@@ -24,10 +24,17 @@ const RUN: u32 = 16;
 const EXACT_RUN: u32 = 1 << 20;
 /// Longest run that counts in bytes.
 pub(crate) const BYTE_RUN: u32 = 127;
-/// What the terms of [`RUN`] steps are divided by in runs in `float32`: 1, or a power of two by which their sum stays finite
+/// Most chains of such runs, whose sums are added in the type of the run.
+pub(crate) const CHAINS: u32 = 4;
+/// The same of that request: more than one is for runs that may be given up, as those that are walked again have no room for more
+/// of them.
+pub(crate) fn chains(request: &ReducerRequest) -> u32 {
+    if request.inputs.contains(&DType::BF16) && !request.one_by_one { 1 } else { CHAINS }
+}
+/// What the terms of [`RUN`] steps of all chains are divided by in runs in `float32`: 1, or a power of two by which their sum stays finite
 /// and none loses a digit.
 pub(crate) fn headroom(request: &ReducerRequest) -> f64 {
-    if request.inputs.contains(&DType::BF16) { f64::from(RUN) } else { 1.0 }
+    if request.inputs.contains(&DType::BF16) { f64::from(RUN * chains(request)) } else { 1.0 }
 }
 
 /// `expr` times a power of two.
@@ -207,8 +214,7 @@ impl Total {
                 let divisor = if dtype.is_float() { headroom(builder.request) } else { 1.0 };
                 let lift = scaled(term(builder, dtype), 1.0 / divisor);
                 let run = builder.run_field(&sum, Expr::constant(0, dtype), lift);
-                // Chains of floats are closed as so many runs would be.
-                let max_chains = if dtype.is_float() { u32::MAX } else { 1 };
+                let max_chains = if dtype.is_float() { chains(builder.request) } else { 1 };
                 builder.chained_step(&sum, &run.left + &run.right, max_steps, max_chains);
                 builder.close(&sum, &sum.left + &scaled(run.left.cast(wide), divisor));
                 if dtype.is_float() && builder.request.inputs.iter().any(|d| d.bytes() > 2) {

@@ -177,7 +177,7 @@ impl Primitive for InRuns {
         if let Some(chains) = &self.chains {
             let n_chains = inner.iter().find(|leaf| *leaf == chains && stage.origin(leaf).reduce);
             let n_chains = n_chains.and_then(|leaf| extents.get(leaf.var())).and_then(Expr::as_int);
-            let has_form = joined(&quick.identity, &quick.step, &quick.close, &quick.rewalks).is_some();
+            let has_form = joined(&quick.identity, &quick.step, &quick.rewalks).is_some();
             let Some(n_chains) = n_chains.filter(|n| *n > 0 && has_form) else {
                 let what = if has_form { "no reduce loop in it" } else { "a loop over what does not add up" };
                 return Err(bad(format!("for chains {what}")));

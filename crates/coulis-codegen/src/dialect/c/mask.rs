@@ -83,6 +83,29 @@ pub fn lane(ty: VTy, needs: &mut dyn Needs) -> String {
     format!("{FN} b8 {name}({mask} m, int lane){}", body(fast, "return m[lane] & 1;"))
 }
 
+/// Whether any integer of a vector in memory is not zero.
+pub fn any_set(ty: VTy, needs: &mut dyn Needs) -> String {
+    let (vector, memory) = (needs.ty(ty), needs.unaligned(ty));
+    let lanes: Vec<String> = (0..ty.lanes).map(|lane| format!("v[{lane}]")).collect();
+    let (bytes, bits) = (ty.bytes(), width(ty));
+    let fast = format!("return __builtin_ia32_pmovmskb{bits}((cx_chars{bytes})(v != 0)) != 0;");
+    format!(
+        "{FN} b8 {}(const {} *p)
+{{
+    const {vector} v = *(const {memory} *)p;
+#ifdef CX_GCC_AVX2
+    {fast}
+#else
+    return ({}) != 0;
+#endif
+}}
+",
+        Helper::AnySet(ty).name(),
+        ty.ty.name(),
+        lanes.join(" | ")
+    )
+}
+
 /// Part of a wider mask.
 pub fn piece(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
     let whole = VTy { lanes: of, ..piece };

@@ -36,11 +36,7 @@ pub fn widen_all(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<Stri
     let memory = VTy::vector(CTy::memory(dtype), lanes);
     let halves = needs.ty(VTy::vector(CTy::U16, lanes));
     let body = match dtype {
-        DType::BF16 => {
-            let (f, u) = (needs.ty(VTy::vector(CTy::F32, lanes)), needs.ty(VTy::vector(CTy::U32, lanes)));
-            let widen = needs.helper(Helper::Convert(memory, CTy::U32))?;
-            format!("const {u} w = {widen}(a); return ({f})(w << 16);")
-        }
+        DType::BF16 => upper_halves(lanes, needs)?,
         DType::F16 => halves_to_singles(lanes, needs)?,
         // The upper half of a binary16.
         DType::F8E5M2 => {
@@ -66,6 +62,29 @@ pub fn widen_all(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<Stri
     };
     let (bits, f) = (needs.ty(memory), needs.ty(VTy::vector(CTy::F32, lanes)));
     Ok(format!("{FN} {f} {name}({bits} a) {{ {body} }}\n"))
+}
+
+/// Each `bfloat16` as the upper half of its `f32`. Where one shuffle of bytes does it, that takes the place of an extension and a
+/// shift: a vector of eight is read into both halves of its register first, as the shuffle stays within these.
+fn upper_halves(lanes: u32, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let memory = VTy::vector(CTy::U16, lanes);
+    let (f, u) = (needs.ty(VTy::vector(CTy::F32, lanes)), needs.ty(VTy::vector(CTy::U32, lanes)));
+    let widen = needs.helper(Helper::Convert(memory, CTy::U32))?;
+    let generic = format!("const {u} w = {widen}(a); return ({f})(w << 16);");
+    if !matches!(lanes, 4 | 8) {
+        return Ok(generic);
+    }
+    let long = needs.ty(VTy::vector(CTy::I64, 2));
+    let both = match lanes {
+        8 => format!("__builtin_ia32_vbroadcastsi256(({long})a)"),
+        _ => format!("({long}){{(i64)a, 0}}"),
+    };
+    let bytes: Vec<String> =
+        (0..lanes).map(|lane| format!("-1, -1, {}, {}", 2 * lane, 2 * lane + 1)).collect();
+    let (chars, bits) = (format!("cx_chars{}", 4 * lanes), 32 * lanes);
+    let places = format!("({chars}){{{}}}", bytes.join(", "));
+    let fast = format!("({f})__builtin_ia32_pshufb{bits}(({chars}){both}, {places})");
+    Ok(guarded("defined(CX_GCC_AVX2)", &fast, &format!("    {generic}\n")))
 }
 
 /// Without the machine's conversion the exponent is rebiased by an exact product, and infinities and NaN get the widest exponent.
