@@ -27,7 +27,7 @@ pub static STRATEGY: Strategy = Strategy {
     name: "gpu_kept_columns",
     machine: Machine::Threads,
     keeps_order: false,
-    summary: "columns that a map reads again are read once, strips of them into registers or memory of the block",
+    summary: "columns that a map reads again are read once, into registers of the blocks that have strips of them",
     propose,
     schedule,
 };
@@ -71,6 +71,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, false)) = facts.inner() else {
         return Err(Decline::new(wanted, "a reduced one"));
     };
+    if !facts.room.has_outputs() {
+        return Err(Decline::new("room for states of several columns in a thread", "less"));
+    }
     let constant = facts.constant_extents(false);
     let narrow = if facts.is_narrow() { 2 } else { 1 };
     let of_states = floor_pow2(THREAD_STATE / word_bytes(&spec.reducer.identity)).max(narrow);

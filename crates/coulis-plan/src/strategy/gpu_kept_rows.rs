@@ -15,7 +15,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, widest_access};
-use super::kept::{by_threads, few_at_once, in_registers, refs};
+use super::kept::{in_registers, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
@@ -444,7 +444,7 @@ fn map_by_words(s: &mut Schedule, map: StageId, n_kept: usize, sketch: &Sketch) 
         }
         words = word;
     }
-    let mut turn = by_threads(s, map, &words, ThreadTag::ThreadX, sketch)?;
+    let mut turn = by_threads(s, map, &words, sketch)?;
     if sketch.chunks > 1 {
         let part;
         (part, turn) = s.split(map, &turn, Split::Nparts(sketch.chunks))?;
@@ -455,6 +455,35 @@ fn map_by_words(s: &mut Schedule, map: StageId, n_kept: usize, sketch: &Sketch) 
         Keep::Registers => outer.iter().chain([&turn]).try_for_each(|axis| s.unroll(map, axis)),
         Keep::Shared => few_at_once(s, map, &turn, sketch).map(|_| ()),
     }
+}
+
+/// Splits words among the threads of the row; the loop that is left.
+fn by_threads(
+    s: &mut Schedule,
+    stage: StageId,
+    words: &IterVar,
+    sketch: &Sketch,
+) -> Result<IterVar, ScheduleError> {
+    let (turn, thread) = s.split(stage, words, Split::Factor(sketch.threads))?;
+    if sketch.threads > 1 {
+        s.bind(stage, &thread, ThreadTag::ThreadX)?;
+    }
+    Ok(turn)
+}
+
+/// Has a few turns at once in flight; the loop over such.
+fn few_at_once(
+    s: &mut Schedule,
+    stage: StageId,
+    turn: &IterVar,
+    sketch: &Sketch,
+) -> Result<IterVar, ScheduleError> {
+    if sketch.unroll == 1 {
+        return Ok(turn.clone());
+    }
+    let (steps, few) = s.split(stage, turn, Split::Factor(sketch.unroll))?;
+    s.unroll(stage, &few)?;
+    Ok(steps)
 }
 
 /// A copy of the row in memory of the block.
@@ -472,7 +501,7 @@ fn in_shared(
         s.vectorize(kept, &lane)?;
         words = word;
     }
-    let turn = by_threads(s, kept, &words, ThreadTag::ThreadX, sketch)?;
+    let turn = by_threads(s, kept, &words, sketch)?;
     let steps = few_at_once(s, kept, &turn, sketch)?;
     if sketch.resident > 0 {
         s.pragma(kept, &steps, coulis_ir::remark::RESIDENT, Attr::Int(sketch.resident))?;

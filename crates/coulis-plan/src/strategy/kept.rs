@@ -1,6 +1,6 @@
 //! Steps of the strategies that keep on the chip what a map reads again.
 
-use coulis_ir::{MemScope, ThreadTag};
+use coulis_ir::MemScope;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId, StageRef};
 use coulis_tensor::{IterVar, Tensor};
 
@@ -51,36 +51,6 @@ pub fn in_registers(
     let n_dims = spec.problem.dims.len();
     let reduced = (0..n_dims).filter(|&d| spec.problem.dims[d].is_reduced());
     reduced.map(|d| &leaves[d + usize::from(d > dealt)]).try_for_each(|axis| s.unroll(kept, axis))
-}
-
-/// Splits words among the threads of `tag`; the loop that is left.
-pub fn by_threads(
-    s: &mut Schedule,
-    stage: StageId,
-    words: &IterVar,
-    tag: ThreadTag,
-    sketch: &Sketch,
-) -> Result<IterVar, ScheduleError> {
-    let (turn, thread) = s.split(stage, words, Split::Factor(sketch.threads))?;
-    if sketch.threads > 1 {
-        s.bind(stage, &thread, tag)?;
-    }
-    Ok(turn)
-}
-
-/// Has a few turns at once in flight; the loop over such.
-pub fn few_at_once(
-    s: &mut Schedule,
-    stage: StageId,
-    turn: &IterVar,
-    sketch: &Sketch,
-) -> Result<IterVar, ScheduleError> {
-    if sketch.unroll == 1 {
-        return Ok(turn.clone());
-    }
-    let (steps, few) = s.split(stage, turn, Split::Factor(sketch.unroll))?;
-    s.unroll(stage, &few)?;
-    Ok(steps)
 }
 
 /// References to stages.
