@@ -52,6 +52,8 @@ fn each_element_of_a_column_that_fits_is_read_once() {
         (DType::F32, vec![130, 64], 0),
         (DType::F32, vec![2, 301, 33], 1),
         (DType::F32, vec![600, 40], 0),
+        // More threads above each other than one index of a block may count.
+        (DType::F32, vec![4200, 4], 0),
         (DType::F64, vec![100, 36], 0),
         (DType::F64, vec![2, 37, 7], 1),
         (DType::BF16, vec![64, 264], 0),

@@ -130,9 +130,10 @@ impl Sketch {
     /// Threads above each other that fold the states of one column together, where those that share a strip deal its columns among
     /// each other for that; `None` where each has what it folded, for all lanes of its words.
     fn dealt(&self) -> Option<i64> {
-        let are_dealt =
-            self.lanes > 1 && self.rows == 1 && self.threads % self.lanes == 0 && self.threads > self.lanes;
-        are_dealt.then(|| self.threads / self.lanes)
+        let several = self.threads / self.lanes;
+        let are_whole = self.lanes > 1 && self.threads % self.lanes == 0 && several > 1;
+        let fit = ThreadTag::ThreadZ.max_extent().is_none_or(|most| several <= most);
+        (are_whole && fit && self.rows == 1).then_some(several)
     }
 }
 
