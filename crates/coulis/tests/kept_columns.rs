@@ -120,8 +120,10 @@ fn strips_are_as_wide_as_registers_and_multiprocessors_allow() {
         );
         assert_eq!(choose(&spec, &before).unwrap().sketch.chunks.min(2), if parts > 1 { 2 } else { 1 });
     }
-    // Longer ones, and narrow ones that a block cannot hold, are read twice.
-    for (dtype, shape) in [(DType::F32, [20_000, 4096]), (DType::BF16, [4096, 1 << 15])] {
+    // Longer ones, and such as a block cannot hold that are narrow or few, are read twice.
+    for (dtype, shape) in
+        [(DType::F32, [20_000, 4096]), (DType::BF16, [4096, 1 << 15]), (DType::F32, [8192, 64])]
+    {
         let choice = choose(&kept::spec("softmax", dtype, &shape, 0), &h100).unwrap();
         assert_eq!(choice.strategy.name, "gpu_columns", "{dtype} {shape:?}");
     }

@@ -95,7 +95,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 }
 
 /// How so many columns, `words` of so many lanes in each of `n_outer` panels, are dealt, of which each has `outer` times `rows`
-/// elements: by the widest strips of which there is one for each multiprocessor, or else by the narrowest. `None` where no strip fits.
+/// elements: by the widest strips of which there is one for each multiprocessor, or else by the narrowest. `None` where no strip fits, or one
+/// of a cluster would leave multiprocessors idle.
 fn deal(facts: &Facts, (n_outer, outer, rows, words): (i64, i64, i64, i64), lanes: i64) -> Option<Dealt> {
     let bytes =
         |of: &dyn Fn(i64) -> i64| -> i64 { facts.spec.inputs.iter().map(|d| of(d.bytes() as i64)).sum() };
@@ -123,7 +124,9 @@ fn deal(facts: &Facts, (n_outer, outer, rows, words): (i64, i64, i64, i64), lane
     let may_be_parts = outer == 1 && !facts.is_narrow();
     let parts = || cluster_sizes(facts).filter(|_| may_be_parts);
     let mut several = STRIPS_OF_CLUSTERS.iter().flat_map(|strip| parts().map(move |parts| (*strip, parts)));
-    several.find_map(|(strip, parts)| of_strip(strip, parts)).map(|(found, _)| found)
+    // Nor were few of them.
+    let found = several.find_map(|(strip, parts)| of_strip(strip, parts));
+    found.filter(|(_, has_blocks)| *has_blocks).map(|(found, _)| found)
 }
 
 impl Sketch {
