@@ -16,6 +16,7 @@ pub mod exact;
 mod laws;
 mod normalization;
 mod normalizations;
+mod places;
 mod product;
 pub mod scalar;
 mod shape;
@@ -32,6 +33,7 @@ pub use normalization::{
     NormalizationRequest, Parameter, UserNormalization,
 };
 pub use normalizations::{NORMALIZATIONS, find_normalization};
+pub use places::{NO_PLACE, placed_combine, with_places};
 pub use product::{Part, Product, ProductError, product};
 pub use staged::Staged;
 pub use user::{Combine, Finish, Lift, UserReducer, UserReducerError, comm_reducer};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use coulis_ir::print::print_reducer;
 use coulis_ir::visit::{for_each_expr, uses_any};
-use coulis_ir::{DType, Expr, Lambda, Node, Reducer};
-use coulis_reducers::{Empty, Entry, spot_check};
+use coulis_ir::{Claims, DType, Expr, Lambda, Node, Reducer};
+use coulis_reducers::{ClaimError, Empty, Entry, commutes_on_ties, spot_check, with_places};
 
 use crate::error::Error;
 
@@ -18,7 +18,8 @@ const SEED: u64 = 16;
 /// A user-defined reducer, which `ops` of a request may name in addition to the catalogue's.
 ///
 /// Its results start from the reducer's identity, so a row without elements gives the `finish` of the identity. An initial
-/// value is one more element, unless the reducer looks at positions.
+/// value is one more element, the first, unless the reducer looks at positions. Where the combine tells left from right on equal
+/// values, results are those of a fold in the order of the elements, whatever the plan (contract N9).
 #[derive(Clone, Debug)]
 pub struct OwnReducer(Arc<Inner>);
 
@@ -27,6 +28,8 @@ struct Inner {
     reducer: Reducer,
     /// Its text, by which kernels of it are known.
     text: String,
+    /// Whether its functions, as they were given, look at positions.
+    looks_at_positions: bool,
 }
 
 impl OwnReducer {
@@ -59,17 +62,23 @@ impl OwnReducer {
                 return refused(format!("`{what}` of reducer `{name}` computes `{found}`"));
             }
         }
-        if let Err(error) = spot_check(&reducer, SEED) {
-            return refused(error.to_string());
+        let looks_at_positions = !ignores_position(&reducer);
+        match spot_check(&reducer, SEED).and_then(|()| told_apart(reducer)) {
+            Ok(reducer) => Ok(OwnReducer::of(reducer, looks_at_positions)),
+            Err(error) => refused(error.to_string()),
         }
-        Ok(OwnReducer::derived(reducer))
     }
 
     /// A reducer that folds as others do whose laws hold already. Its state may hold them up to rounding only: what is
     /// compensated for, say, is kept in fields of its own.
     pub(crate) fn derived(reducer: Reducer) -> OwnReducer {
+        let looks_at_positions = !ignores_position(&reducer);
+        OwnReducer::of(reducer, looks_at_positions)
+    }
+
+    fn of(reducer: Reducer, looks_at_positions: bool) -> OwnReducer {
         let text = print_reducer(&reducer);
-        OwnReducer(Arc::new(Inner { reducer, text }))
+        OwnReducer(Arc::new(Inner { reducer, text, looks_at_positions }))
     }
 
     /// Its name.
@@ -88,6 +97,18 @@ impl PartialEq for OwnReducer {
     fn eq(&self, other: &OwnReducer) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0.text == other.0.text
     }
+}
+
+/// The reducer as it may be folded: one that claims to commute, but for which of equal values it keeps, is given the places of its
+/// elements, or loses the claim where that is no question of which one it keeps.
+fn told_apart(reducer: Reducer) -> Result<Reducer, ClaimError> {
+    if !reducer.claims.commutative || commutes_on_ties(&reducer, SEED)? {
+        return Ok(reducer);
+    }
+    Ok(with_places(&reducer).unwrap_or_else(|| {
+        let claims = Claims { commutative: false, ..reducer.claims };
+        Reducer { claims, ..reducer }
+    }))
 }
 
 /// A variable of the body that is not among the parameters.
@@ -207,7 +228,7 @@ impl Statistic {
     pub(crate) fn takes_init(&self) -> bool {
         match self {
             Statistic::Listed(entry) => entry.takes_init,
-            Statistic::Own(own) => ignores_position(own.reducer()),
+            Statistic::Own(own) => !own.0.looks_at_positions,
         }
     }
 

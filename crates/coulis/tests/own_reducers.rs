@@ -49,6 +49,23 @@ fn farthest() -> OwnReducer {
     OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
 }
 
+/// The element of the largest magnitude and the key that is its square, the left of equals kept: `>=` or `>` of keys, which
+/// commutes but for ties.
+fn left_of_equals(keeps_left: bool) -> OwnReducer {
+    let combine = |a: &[Expr], b: &[Expr]| {
+        let left = if keeps_left { a[0].clone().ge(b[0].clone()) } else { a[0].clone().gt(b[0].clone()) };
+        (0..2).map(|i| Expr::select(left.clone(), a[i].clone(), b[i].clone())).collect()
+    };
+    let lift = |v: &[Expr], _: &Expr| {
+        let wide = v[0].clone().cast(DType::I64);
+        vec![wide.clone() * wide.clone(), wide]
+    };
+    let identity = vec![int(-1, DType::I64), int(0, DType::I64)];
+    let name = if keeps_left { "left_of_equals" } else { "right_of_equals" };
+    let user = UserReducer { lift: Some(&lift), ..UserReducer::new(name, &[DType::I32], identity, &combine) };
+    OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
+}
+
 /// A polynomial's value at 3 by Horner's rule: elements are coefficients, so their order counts.
 fn horner() -> OwnReducer {
     let combine = |a: &[Expr], b: &[Expr]| {
@@ -82,6 +99,25 @@ fn ints(result: &Array) -> Vec<i128> {
     result.scalars().map(int).collect()
 }
 
+/// The elements that each result is folded of, one row a result, and how many those are.
+fn rows(input: &Array, axes: &[i64]) -> (Vec<i128>, usize) {
+    let (shape, values) = (input.shape(), ints(input));
+    let of = |reduced: bool| {
+        let mut places = vec![0];
+        for (axis, extent) in shape.iter().enumerate() {
+            let stride: i64 = shape[axis + 1..].iter().product();
+            if axes.contains(&(axis as i64)) == reduced {
+                places = places.iter().flat_map(|at| (0..*extent).map(move |i| at + i * stride)).collect();
+            }
+        }
+        places
+    };
+    let (kept, reduced) = (of(false), of(true));
+    let row = |k: &i64| reduced.iter().map(|r| values[(k + r) as usize]).collect::<Vec<_>>();
+    let folded = kept.iter().flat_map(row).collect();
+    (folded, reduced.len())
+}
+
 fn request(ops: &[&str], reducers: Vec<OwnReducer>, axes: &[i64], device: DeviceChoice) -> Request {
     Request { reducers, device, threads: Some(2), ..Request::new(ops).over(axes) }
 }
@@ -113,6 +149,57 @@ fn own_reducers_run_beside_the_catalogues_in_one_kernel_on_every_device() {
                 let got: Vec<i128> = found.iter().map(|column| column[out as usize]).collect();
                 assert_eq!(got, want, "{shape:?} over {axis}, output {out}, {device:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn the_first_or_last_of_equal_values_is_kept_in_every_plan() {
+    let values: Vec<i32> = (0..4200).map(|i| [3, -5, 5, 1, -5, 5, 4][(i * 5 + i / 7) % 7]).collect();
+    for (shape, axes) in [
+        (&[60, 70][..], &[1][..]),
+        (&[60, 70], &[0]),
+        (&[60, 70], &[0, 1]),
+        (&[1050, 4], &[1]),
+        (&[2, 2100], &[1]),
+        (&[6, 70, 10], &[0, 2]),
+    ] {
+        let input = Array::from_slice(shape, &values).unwrap();
+        for input in [input.clone(), input.transposed()] {
+            let (folded, length) = rows(&input, axes);
+            for device in devices() {
+                let own = vec![left_of_equals(true), left_of_equals(false)];
+                let request =
+                    request(&["left_of_equals", "right_of_equals", "max"], own, axes, device.clone());
+                let outcome = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap();
+                let found: Vec<Vec<i128>> = outcome.results.iter().map(|r| ints(&r.array)).collect();
+                for (out, row) in folded.chunks(length).enumerate() {
+                    let key = row.iter().map(|v| v * v).max().unwrap();
+                    let first = *row.iter().find(|v| *v * *v == key).unwrap();
+                    let last = *row.iter().rfind(|v| *v * *v == key).unwrap();
+                    let got: Vec<i128> = found.iter().map(|column| column[out]).collect();
+                    let largest = *row.iter().max().unwrap();
+                    let at = format!("{:?} over {axes:?}, output {out}, {device:?}", input.shape());
+                    assert_eq!(got, [key, first, key, last, largest], "{at}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_initial_value_is_the_first_of_equal_ones() {
+    let input = Array::from_slice(&[4], &[-2, 5, 2, -5]).unwrap();
+    for device in devices() {
+        for (init, first, last) in [(-5, -5, -5), (3, 5, -5)] {
+            let own = vec![left_of_equals(true), left_of_equals(false)];
+            let mut call = request(&["left_of_equals", "right_of_equals"], own, &[0], device.clone());
+            for op in call.ops.clone() {
+                call.init.insert(op, Scalar::Int(init));
+            }
+            let outcome = coulis::reduce::run(std::slice::from_ref(&input), &call).unwrap();
+            let found: Vec<i128> = outcome.results.iter().flat_map(|r| ints(&r.array)).collect();
+            assert_eq!(found, [25, first, 25, last], "{init} {device:?}");
         }
     }
 }

@@ -122,9 +122,9 @@ impl Random {
         Value::Float(sign * mantissa * 2f64.powi(exponent)).cast(dtype)
     }
 
-    /// One of three small whole numbers, so that some are equal.
+    /// One of four small whole numbers of either sign, so that some are equal, and so are some of their squares.
     pub(super) fn few(&mut self, dtype: DType) -> Value {
-        let value = i128::from(self.below(3));
+        let value = i128::from(self.below(4)) - 1;
         if dtype.is_float() { Value::Float(value as f64) } else { Value::Int(dtype.wrap_int(value)) }
     }
 
