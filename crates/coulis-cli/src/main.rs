@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(text) = failure.text() {
-                eprintln!("{text}");
+                output::remark(&text);
             }
             ExitCode::from(failure.exit_code())
         }

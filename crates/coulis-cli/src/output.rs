@@ -1,4 +1,4 @@
-//! Writing answers to standard output, where a closed pipe is no error of ours.
+//! Writing answers to standard output, where a closed pipe is no error of ours, and remarks to standard error.
 
 use std::io::Write;
 
@@ -17,5 +17,10 @@ pub fn answer_bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 /// A note on standard error.
 pub fn note(text: &str) {
-    eprintln!("note: {text}");
+    remark(&format!("note: {text}"));
+}
+
+/// A line on standard error. Where that cannot be written, nobody reads it, and the exit code still tells.
+pub fn remark(line: &str) {
+    let _unread = writeln!(std::io::stderr().lock(), "{line}");
 }

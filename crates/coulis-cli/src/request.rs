@@ -104,6 +104,8 @@ impl NormalizationArgs {
 
     /// The request, for that normalization in place of statistics.
     pub fn on(&self, request: Request, op: &str) -> Result<Request, Failure> {
+        once("--set", &self.set)?;
+        once("--beside", &self.beside)?;
         let names: Vec<&str> = self.beside.iter().map(|s| s.name.as_str()).collect();
         let mut normalize = Normalize::named(op)?.beside(&names);
         for Setting { name, value } in &self.set {
@@ -117,6 +119,23 @@ impl NormalizationArgs {
     /// Opens the arrays beside the elements.
     pub fn inputs(&self) -> Result<Vec<Array>, Failure> {
         self.beside.iter().map(|Setting { value, .. }| Ok(read(value, &ReadOptions::default())?)).collect()
+    }
+}
+
+/// Refuses a name that a flag gives twice.
+fn once(flag: &str, settings: &[Setting]) -> Result<(), Failure> {
+    let again = |(at, setting): (usize, &Setting)| {
+        settings[..at]
+            .iter()
+            .find(|before| before.name == setting.name)
+            .map(|before| (before, setting.clone()))
+    };
+    match settings.iter().enumerate().find_map(again) {
+        Some((first, Setting { name, value })) => {
+            let message = format!("{flag} gives `{name}` twice: {} and {value}", first.value);
+            Err(Error::user("cli/value", message).into())
+        }
+        None => Ok(()),
     }
 }
 
@@ -164,8 +183,8 @@ pub struct RequestArgs {
     /// Factor of the prior that is added: one for all, or op=X,...
     #[arg(long, value_name = "X|OP=X,...", value_parser = factors, allow_hyphen_values = true)]
     beta: Option<PerOp<f64>>,
-    /// The priors, by op name
-    #[arg(long, value_name = "FILE.npz")]
+    /// The priors, by the name of the result that they are added to
+    #[arg(long, value_name = "FILE.npz", requires = "beta")]
     prior: Option<PathBuf>,
     /// Where to run: auto (where the data lies, which for files is the CPU), cpu, cuda or cuda:N
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]

@@ -96,7 +96,7 @@ fn words_that_no_map_knows_are_refused_with_those_that_are_legal() {
         "error[normalize/request]: unknown normalization `softmx`; legal ones are {}",
         names.join(", ")
     );
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["--op", "softmx"], &unknown),
         (
             &["--op", "softmax", "--set", "eps=1"],
@@ -111,6 +111,14 @@ fn words_that_no_map_knows_are_refused_with_those_that_are_legal() {
         (
             &["--op", "layer_norm", "--beside", &gain],
             "error[normalize/request]: `layer_norm` takes no array `gain`; it takes weight, bias",
+        ),
+        (
+            &["--op", "layer_norm", "--set", "eps=0", "--set", "eps=1"],
+            "error[cli/value]: --set gives `eps` twice: 0 and 1",
+        ),
+        (
+            &["--op", "rms_norm", "--beside", &weight, "--beside", &weight],
+            &format!("error[cli/value]: --beside gives `weight` twice: {x} and {x}"),
         ),
     ];
     for (words, message) in cases {

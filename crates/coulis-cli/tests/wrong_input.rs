@@ -2,7 +2,9 @@
 
 mod runner;
 
-use runner::{Folder, coulis, npy, refused, root};
+use std::process::{Command, Stdio};
+
+use runner::{Folder, answer, coulis, misused, npy, refused, root};
 
 const IRIS: &str = "examples/data/iris.npy";
 
@@ -222,6 +224,37 @@ fn a_beta_needs_a_prior() {
         &["--beta", "1"],
         "error[reduce/prior]: beta of `sum` is 1, and no prior of that name is given",
     );
+}
+
+#[test]
+fn a_prior_needs_a_beta_and_a_result() {
+    let folder = Folder::new("prior-of-none");
+    let priors = folder.path("priors.npz");
+    assert_eq!(answer(&["reduce", IRIS, "--ops", "mean,max", "--out", &priors]), "");
+    misused(
+        &["reduce", IRIS, "--ops", "sum", "--prior", &priors],
+        "the following required arguments were not provided:\n  --beta <X|OP=X,...>\n\nUsage: coulis reduce --ops <LIST> --beta \
+         <X|OP=X,...> --prior <FILE.npz> <FILE>...",
+    );
+    check(
+        IRIS,
+        &["--beta", "1", "--prior", &priors],
+        "error[reduce/prior]: a prior is given for `max`, which is no result; results are sum",
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_error_that_cannot_be_written_leaves_the_exit_code() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for (words, code) in
+        [(&["reduce", IRIS, "--ops", "sum"][..], 0), (&["reduce", IRIS, "--ops", "nonsense"], 2)]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coulis"));
+        command.args(words).current_dir(root()).env("COULIS_CC", "/nonexistent");
+        command.stdout(Stdio::null()).stderr(full());
+        assert_eq!(command.status().unwrap().code(), Some(code), "{words:?}");
+    }
 }
 
 #[test]

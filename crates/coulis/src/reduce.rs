@@ -482,9 +482,14 @@ impl Prepared {
 pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
     let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
     let prepared = prepare(&infos, request)?;
-    let spec = &prepared.0.call.spec;
+    let Call { spec, names, .. } = &prepared.0.call;
+    if let Some(unknown) = request.prior.keys().find(|name| !names.contains(name)) {
+        let message =
+            format!("a prior is given for `{unknown}`, which is no result; results are {}", names.join(", "));
+        return Err(Error::user("reduce/prior", message));
+    }
     let mut priors = Vec::new();
-    for (name, output) in prepared.0.call.names.iter().zip(&spec.outputs).filter(|(_, o)| o.beta != 0.0) {
+    for (name, output) in names.iter().zip(&spec.outputs).filter(|(_, o)| o.beta != 0.0) {
         priors.push(prior(request, name, output, &spec.problem.out_shape)?);
     }
     let mut outputs = prepared.allocate()?;
