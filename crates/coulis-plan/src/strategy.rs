@@ -36,6 +36,7 @@ mod scalar;
 mod settled;
 mod short_rows;
 mod steps;
+mod waves;
 mod work;
 
 pub use map_steps::{Keep, MapSketch, map_after};

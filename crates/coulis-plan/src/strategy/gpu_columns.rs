@@ -15,6 +15,7 @@ use coulis_tensor::IterVar;
 use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES};
 use super::gpu_steps::{Finish, Fold, as_one, fold_chunks_beside, split_fold, split_turns};
 use super::steps::{same_axis, stage_of};
+use super::waves::{are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
 use crate::program::{Spec, Statement, fixed_stride};
 use crate::room::word_bytes;
@@ -38,6 +39,8 @@ const OUTER: ThreadTag = ThreadTag::ThreadZ;
 const LEFT_STATES: i64 = 192;
 /// Bytes of a line of memory.
 const LINE_BYTES: i64 = 128;
+/// Bytes of a sector, the least that memory gives.
+const SECTOR_BYTES: i64 = 32;
 /// Bytes that each thread has asked for before it folds them.
 const IN_FLIGHT: i64 = 64;
 /// Most accesses that each thread has in flight.
@@ -78,10 +81,6 @@ const WORD_BYTES: usize = 4;
 const MANY_PARTS: i64 = 512 << 10;
 /// Threads that a multiprocessor holds.
 const UNIT_THREADS: i64 = 2048;
-/// Registers of a multiprocessor.
-const REGISTERS: i64 = 1 << 16;
-/// Registers of a thread beside those of its states.
-const OTHER_REGISTERS: i64 = 28;
 /// The part of the input's bytes that the partial states of rows that are joined take at most.
 const PARTIAL: i64 = 64;
 /// The same where they are whole lines.
@@ -128,7 +127,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let (lanes, joined) = joined_rows(facts, &constant, most_lanes).unwrap_or((alone, 1));
     let (row, rows) = (extent.saturating_mul(joined), problem.reduce_len / joined);
     let words = ceil_div(row, lanes);
-    let side_by_side = strip(words, i64::from(facts.target.warp));
+    let n_outer = problem.n_outputs / extent.max(1);
+    let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
+    let [one, two] = [1, 2].map(|warps| strip(words, warps * i64::from(facts.target.warp)));
+    // Strips of narrow elements are more work for threads than for memory.
+    let begin_within = extent * facts.spec.inputs[0].bytes() as i64 % SECTOR_BYTES != 0;
+    let may_widen = begin_within && n_outer == 1 && !facts.is_narrow();
+    let at_once = units * resident(BLOCK, lanes * state, BUSY_THREADS);
+    let is_wide = may_widen && are_better_wide(ceil_div(words, one), ceil_div(words, two), at_once);
+    let side_by_side = if is_wide { two } else { one };
     let access = lanes * facts.spec.inputs[0].bytes() as i64;
     let in_flight = if joined > 1 && access < i64::from(facts.target.vector_bytes) {
         (IN_FLIGHT_OF_JOINED / access).clamp(1, (MOST_ELEMENTS / lanes).max(MOST_ACCESSES))
@@ -168,7 +175,6 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let run = facts.short_run(1, floor_pow2(turns.clamp(1, longest)));
     let unroll = if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) };
     let tile = lanes * side_by_side;
-    let n_outer = problem.n_outputs / extent.max(1);
     // Few threads for the outputs of one outer index: a block takes several.
     let together = side_by_side * threads;
     let most = n_outer.min(OUTER.max_extent().unwrap_or(i64::MAX)).max(1);
@@ -177,7 +183,6 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // Parts so that all blocks run at once: they are alike, and the second launch has the less to read.
     let busy = if is_byte && run > LONGEST_RUN { BUSY_OF_LONG } else { BUSY_THREADS };
     let resident = resident(together * outer, lanes * state, busy);
-    let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
     let mut at_once = units * resident;
     let parts = (at_once / n_blocks.max(1)).saturating_mul(row).saturating_mul(state);
     let has_many_parts = parts > MANY_PARTS && (bytes > 1 || n_blocks == 1);
@@ -204,7 +209,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let innermost = problem.dims.iter().rfind(|dim| dim.is_reduced()).map_or(1, |dim| dim.extent / joined);
     let are_alike = threads <= innermost;
     let in_last = chunks > 1 && outer == 1 && are_apart && is_short && are_alike;
-    let is_close = is_close(together * outer, lanes * state);
+    let is_close = is_close(together * outer, lanes * state, BUSY_THREADS);
     let has_guards = run == 1 && row % tile != 0;
     let held = if joined > 1 || chunks > 1 && (bytes == 1 || (is_close || has_guards) && !facts.is_narrow()) {
         resident
@@ -233,20 +238,6 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         constant,
         ..facts.plain()
     })
-}
-
-/// Parts that blocks which are fewer than those that run at once are cut into: as many as do, or one more where that would leave
-/// more than a quarter of these idle and there is room for `most`.
-fn filled(n_blocks: i64, at_once: i64, most: i64) -> i64 {
-    let parts = at_once / n_blocks.max(1);
-    let is_idle = parts > 0 && 4 * parts * n_blocks < 3 * at_once;
-    if is_idle && (parts + 1) * n_blocks <= most { parts + 1 } else { parts }
-}
-
-/// Parts that blocks which are not many times those that run at once are cut into, so that few of these wait for the last: the
-/// fewest that cost them a sixth of their time at most.
-fn balanced(n_blocks: i64, at_once: i64) -> i64 {
-    [1, 2, 4, 8].into_iter().find(|parts| is_busy(n_blocks.saturating_mul(*parts), at_once)).unwrap_or(1)
 }
 
 /// Lanes of an access, and how many rows are walked as one, where rows lie one after another and one alone is no whole number
@@ -299,44 +290,6 @@ fn joined_rows(facts: &Facts, constant: &[bool], most_lanes: i64) -> Option<(i64
 /// strips that are alike.
 pub fn strip(words: i64, warp: i64) -> i64 {
     if words % warp == 0 { warp } else { ceil_div(words, ceil_div(words, 2 * warp)) }
-}
-
-/// Blocks of so many threads that a multiprocessor is to hold: enough to keep the memory busy, for which so many threads are, and no
-/// more than their threads have registers for, each with so many bytes of states.
-fn resident(threads: i64, states: i64, busy: i64) -> i64 {
-    let busy = (busy / threads.max(1)).max(1);
-    blocks_by(threads, registers(states)).clamp(1, busy)
-}
-
-/// Blocks that each of so many multiprocessors is to hold of those of one launch, at most `most` and, where they do not all run at
-/// once, at least `least`: as many as leave few of them to wait for at the end. 0 where that cannot be had.
-fn held(n_blocks: i64, units: i64, least: i64, most: i64) -> i64 {
-    if n_blocks <= units * most {
-        return ceil_div(n_blocks, units);
-    }
-    (least..=most).rev().find(|held| is_busy(n_blocks, units * held)).unwrap_or(0)
-}
-
-/// Whether blocks of which so many run at once wait for the last of them no more than a sixth of their time.
-fn is_busy(n_blocks: i64, at_once: i64) -> bool {
-    6 * n_blocks >= 5 * at_once * ceil_div(n_blocks, at_once)
-}
-
-/// Registers of a thread with so many bytes of states, about.
-fn registers(states: i64) -> i64 {
-    OTHER_REGISTERS + states * 3 / 8
-}
-
-/// Blocks of so many threads that a multiprocessor has registers for, so many a thread.
-fn blocks_by(threads: i64, registers: i64) -> i64 {
-    REGISTERS / (threads.max(1) * registers)
-}
-
-/// Whether a few registers more would leave a multiprocessor fewer of such blocks: then the compiler is told how many it is to hold,
-/// since parts are made for so many.
-fn is_close(threads: i64, states: i64) -> bool {
-    const FEW: i64 = 8;
-    blocks_by(threads, registers(states) + FEW) < resident(threads, states, BUSY_THREADS)
 }
 
 /// How the partial states are folded.

@@ -1,0 +1,86 @@
+//! How many blocks of a launch run at once, and into how many it is cut so that few of these wait for the last of them.
+
+use super::ceil_div;
+
+/// Registers of a multiprocessor.
+const REGISTERS: i64 = 1 << 16;
+/// Registers of a thread beside those of its states.
+const OTHER_REGISTERS: i64 = 28;
+
+/// Parts that blocks which are fewer than those that run at once are cut into: as many as do, or one more where that would leave
+/// more than a quarter of these idle and there is room for `most`.
+pub fn filled(n_blocks: i64, at_once: i64, most: i64) -> i64 {
+    let parts = at_once / n_blocks.max(1);
+    let is_idle = parts > 0 && 4 * parts * n_blocks < 3 * at_once;
+    if is_idle && (parts + 1) * n_blocks <= most { parts + 1 } else { parts }
+}
+
+/// Parts that blocks which are not many times those that run at once are cut into, so that few of these wait for the last: the
+/// fewest that cost them a sixth of their time at most.
+pub fn balanced(n_blocks: i64, at_once: i64) -> i64 {
+    [1, 2, 4, 8].into_iter().find(|parts| is_busy(n_blocks.saturating_mul(*parts), at_once)).unwrap_or(1)
+}
+
+/// Whether strips are better twice as wide, where neighbours both read the sector in which one ends and the next begins: where
+/// `one` of them are well more than the blocks that run at once, unless those `two` would leave more of these to wait. Measured:
+/// `bench/results/h100-experiments.md`.
+pub fn are_better_wide(one: i64, two: i64, at_once: i64) -> bool {
+    let at_once = at_once.max(1);
+    // Of the time of all waves, the part in which blocks run, in thousandths.
+    let busy = |blocks: i64| match at_once / blocks.max(1) {
+        0 => 1000 * blocks / (at_once * ceil_div(blocks, at_once)),
+        parts => 1000 * parts * blocks / at_once,
+    };
+    8 * one > 9 * at_once && busy(two) >= busy(one)
+}
+
+/// Blocks of so many threads that a multiprocessor is to hold: enough to keep the memory busy, for which so many threads are, and no
+/// more than their threads have registers for, each with so many bytes of states.
+pub fn resident(threads: i64, states: i64, busy: i64) -> i64 {
+    let busy = (busy / threads.max(1)).max(1);
+    blocks_by(threads, registers(states)).clamp(1, busy)
+}
+
+/// Blocks that each of so many multiprocessors is to hold of those of one launch, at most `most` and, where they do not all run at
+/// once, at least `least`: as many as leave few of them to wait for at the end. 0 where that cannot be had.
+pub fn held(n_blocks: i64, units: i64, least: i64, most: i64) -> i64 {
+    if n_blocks <= units * most {
+        return ceil_div(n_blocks, units);
+    }
+    (least..=most).rev().find(|held| is_busy(n_blocks, units * held)).unwrap_or(0)
+}
+
+/// Whether blocks of which so many run at once wait for the last of them no more than a sixth of their time.
+fn is_busy(n_blocks: i64, at_once: i64) -> bool {
+    6 * n_blocks >= 5 * at_once * ceil_div(n_blocks, at_once)
+}
+
+/// Registers of a thread with so many bytes of states, about.
+pub fn registers(states: i64) -> i64 {
+    OTHER_REGISTERS + states * 3 / 8
+}
+
+/// Blocks of so many threads that a multiprocessor has registers for, so many a thread.
+pub fn blocks_by(threads: i64, registers: i64) -> i64 {
+    REGISTERS / (threads.max(1) * registers)
+}
+
+/// Whether a few registers more would leave a multiprocessor fewer of such blocks: then the compiler is told how many it is to hold,
+/// since parts are made for so many.
+pub fn is_close(threads: i64, states: i64, busy: i64) -> bool {
+    const FEW: i64 = 8;
+    blocks_by(threads, registers(states) + FEW) < resident(threads, states, busy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strips_are_twice_as_wide_where_they_are_more_than_run_at_once() {
+        let of = |one: i64| are_better_wide(one, ceil_div(one, 2), 528);
+        assert_eq!([126, 528, 594, 595, 1047].map(of), [false, false, false, true, true]);
+        assert!(!are_better_wide(1568, 784, 528), "half of the second wave would wait");
+        assert!(are_better_wide(2, 1, 0), "a machine of fewer threads than a block");
+    }
+}
