@@ -8,7 +8,8 @@ mod everywhere;
 use std::slice::from_ref;
 
 use coulis::te::{
-    Expr, MemScope, Schedule, Split, Tensor, build, compute, compute_axes, compute_tuple, reduce_axis, sum,
+    Expr, MemScope, Schedule, Split, Tensor, Var, build, comm_reducer, compute, compute_axes, compute_tuple,
+    reduce_axis, sum,
 };
 use coulis::{DType, Owner};
 use coulis_ir::{Attr, LoopKind};
@@ -189,6 +190,31 @@ fn te_c10_copies_lower_with_and_without_splits_and_constant_ones_without_guards(
     assert_eq!(realized(&s, "B"), ["8"]);
     assert_eq!(count(&nest_text(&s), "if "), 0, "{}", nest_text(&s));
     run_everywhere(&s, &[&[]]);
+}
+
+#[test]
+fn a_fold_of_partial_states_that_know_their_places_is_cut() {
+    let b = input(&[n("m"), c(15)], DType::I32, "B");
+    let left = comm_reducer(
+        |x, y| {
+            let keep = x[1].clone().ge(y[1].clone());
+            (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
+        },
+        |_| vec![Expr::int(-1), Expr::int(i32::MIN)],
+        "left",
+    );
+    let k = reduce_axis(c(15), "k");
+    let of_row = |i: &[Var]| left.reduce(vec![k.expr(), b.at((&i[0], &k))], from_ref(&k));
+    let both = compute_tuple(&[n("m")], "T", of_row).unwrap();
+    for length in [1, 2] {
+        let mut s = schedule(&both, from_ref(&b));
+        let k = leaf(&s, "T", 1);
+        let (_, inner) = s.split("T", &k, Split::Factor(3)).unwrap();
+        s.rfactor("T", &inner).unwrap();
+        let last = leaf(&s, "T", 1);
+        s.cut("T", &last, length).unwrap();
+        run_everywhere(&s, &[&[("m", 4)], &[("m", 1)]]);
+    }
 }
 
 #[test]

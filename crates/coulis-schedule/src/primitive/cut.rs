@@ -218,11 +218,10 @@ fn part(
         plain @ Body::Plain(_) => plain,
     };
     let shape: Vec<Expr> = axes.iter().filter_map(|a| a.dom().map(|(_, e)| e.clone())).collect();
-    let outputs = stage.outputs.iter().enumerate().map(|(c, output)| {
-        let one = stage.outputs.len() == 1;
-        let name = if one { name.clone() } else { format!("{name}.v{c}") };
-        let dtype = reduction.identity.get(c).map_or(output.dtype, Expr::dtype);
-        Buffer::new(&name, dtype, shape.clone(), MemScope::Global)
+    // All fields of the state, of which some may be no results.
+    let outputs = reduction.identity.iter().enumerate().map(|(c, identity)| {
+        let name = if reduction.arity() == 1 { name.clone() } else { format!("{name}.v{c}") };
+        Buffer::new(&name, identity.dtype(), shape.clone(), MemScope::Global)
     });
     let outputs = outputs.collect();
     Stage::new(id, name, outputs, axes, body)
