@@ -218,6 +218,31 @@ fn a_fold_of_partial_states_that_know_their_places_is_cut() {
 }
 
 #[test]
+fn sizes_of_what_is_computed_in_a_loop_follow_its_variable() {
+    let triangle = |rows: i32| {
+        let a = input(&[c(rows), c(9)], DType::F32, "A");
+        let b = compute(&[c(rows), c(9)], "B", |i| a.at(i) + f(1.0)).unwrap();
+        let of_row = |i: &[Var]| {
+            let k = reduce_axis(i[0].expr() + c(3), "k");
+            sum(b.at((&i[0], &k)), from_ref(&k))
+        };
+        let t = compute(&[c(rows)], "C", of_row).unwrap();
+        let mut s = schedule(from_ref(&t), from_ref(&a));
+        let row = leaf(&s, "C", 0);
+        s.compute_at("B", "C", &row).unwrap();
+        (s, row)
+    };
+    // A loop of one step, one that is written out, and parts of one.
+    run_everywhere(&triangle(1).0, &[&[]]);
+    let (mut s, row) = triangle(4);
+    s.unroll("C", &row).unwrap();
+    run_everywhere(&s, &[&[]]);
+    let (mut s, row) = triangle(5);
+    s.split("C", &row, Split::Factor(5)).unwrap();
+    run_everywhere(&s, &[&[]]);
+}
+
+#[test]
 fn te_c11_producers_are_inlined_into_a_tuple_reduction() {
     let m = n("m");
     let shape = [m.clone(), c(7)];
