@@ -1,12 +1,20 @@
 //! Fresh variables for copies of statements, so that no variable is bound at two places.
 
 use coulis_ir::hash::FastMap;
-use coulis_ir::visit::{substitute_expr, substitute_stmt};
+use coulis_ir::visit::{any_stmt, substitute_expr, substitute_stmt, uses_any};
 use coulis_ir::{Buffer, Expr, Stmt, Var};
 
 /// The statement with variables replaced in it, and every variable that it binds made fresh.
 pub fn copy_with(stmt: &Stmt, map: &FastMap<Var, Expr>) -> Stmt {
     fresh(stmt, map)
+}
+
+/// The statement with variables replaced in it, also in the extents of what it allocates.
+pub fn substituted(stmt: Stmt, map: &FastMap<Var, Expr>) -> Stmt {
+    let vars: Vec<Var> = map.keys().cloned().collect();
+    let follows = |buffer: &Buffer| buffer.shape.iter().any(|extent| uses_any(extent, &vars));
+    let allocates = |s: &Stmt| matches!(s, Stmt::Allocate { buffer, .. } if follows(buffer));
+    if any_stmt(&stmt, &mut |s| allocates(s)) { copy_with(&stmt, map) } else { substitute_stmt(stmt, map) }
 }
 
 fn fresh(stmt: &Stmt, map: &FastMap<Var, Expr>) -> Stmt {

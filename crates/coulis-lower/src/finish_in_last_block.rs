@@ -16,9 +16,10 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::remark::IN_LAST_BLOCK;
 use coulis_ir::ticket::Tickets;
-use coulis_ir::visit::{for_each_stmt, rewrite_stmt, substitute_stmt};
+use coulis_ir::visit::{for_each_stmt, rewrite_stmt};
 use coulis_ir::{DType, Form, Kernel, Stmt, SyncKind, ThreadTag};
 
+use crate::binders::substituted;
 use crate::blocks_apart::{Region, blocks_are_apart};
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::try_map_children;
@@ -163,7 +164,7 @@ impl Join<'_> {
                 if value.dtype() == var.dtype() { value } else { value.cast(var.dtype()) },
             );
         }
-        let mut last = substitute_stmt(second.body, &values);
+        let mut last = substituted(second.body, &values);
         let x = first.indices.iter().find(|(tag, ..)| *tag == ThreadTag::ThreadX).map(|(_, var, _)| var);
         if let (Some(few), Some(x)) = (condition, x) {
             last = Stmt::if_(x.expr().lt(Expr::int_of(few, x.dtype())), last);
@@ -218,7 +219,7 @@ fn common_index(first: &Launch, second: &Launch) -> Result<Option<Group>, LowerE
     }
     if let Some(group) = &mut found {
         let of = |launch: &Launch| launch.indices.iter().map(|(_, v, n)| (v.clone(), n.clone())).collect();
-        let after = substitute_stmt(second.body.clone(), &values);
+        let after = substituted(second.body.clone(), &values);
         let mut indices: Vec<(Var, Expr)> = of(second);
         indices.extend(of(first).into_iter().filter(|(var, _)| *var == group.var));
         let (before, after) =

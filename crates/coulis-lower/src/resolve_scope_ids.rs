@@ -18,10 +18,10 @@ use coulis_ir::remark::SYNCHRONIZED;
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::substitute_stmt;
 use coulis_ir::{Attr, Buffer, DType, Form, Kernel, MemScope, ScopeId, Stmt, ThreadTag};
 use coulis_tile::{Block, ThreadIndex};
 
+use crate::binders::substituted;
 use crate::pass::{Context, LowerError, Pass};
 
 /// The pass.
@@ -109,7 +109,7 @@ fn launched(body: Stmt, warp: u32) -> Result<Stmt, LowerError> {
     let mut taken = Taken::default();
     let body = taken.straight(body)?;
     let hierarchy = Hierarchy::of(&taken.ids, warp)?;
-    let body = substitute_stmt(body, &hierarchy.values(&taken.ids, warp)?);
+    let body = substituted(body, &hierarchy.values(&taken.ids, warp)?);
     let marked = Stmt::Annotate {
         node: None,
         key: SYNCHRONIZED.to_owned(),

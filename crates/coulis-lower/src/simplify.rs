@@ -8,9 +8,10 @@ use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Intrinsic, Node, Var, VarKind};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{substitute_expr, substitute_stmt};
+use coulis_ir::visit::substitute_expr;
 use coulis_ir::{Form, Kernel, Stmt};
 
+use crate::binders::substituted;
 use crate::pass::{Context, LowerError, Pass};
 
 /// The pass on Nest kernels.
@@ -133,7 +134,7 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
             match extent.as_int() {
                 Some(n) if n <= 0 => Stmt::NOP,
                 Some(1) => {
-                    simplify_stmt(substitute_stmt(*body, &FastMap::from_iter([(var, min)])), known, around)
+                    simplify_stmt(substituted(*body, &FastMap::from_iter([(var, min)])), known, around)
                 }
                 _ => {
                     let range = around.loop_range(&extent, known);
@@ -169,7 +170,7 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
             let value = on(&value);
             let atom = value.as_int().is_some() || value.as_float().is_some() || value.as_var().is_some();
             if atom {
-                simplify_stmt(substitute_stmt(*body, &FastMap::from_iter([(var, value)])), known, around)
+                simplify_stmt(substituted(*body, &FastMap::from_iter([(var, value)])), known, around)
             } else {
                 let inner = with_let(known, &var, &value);
                 let body = decided(*body, &var, &value, known);

@@ -14,10 +14,11 @@ use coulis_ir::device::has_launches;
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_stmt, substitute_stmt};
+use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Form, Kernel, MemScope, Stmt, ThreadTag};
 
 use crate::affine::uses;
+use crate::binders::substituted;
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::{map_children, try_map_children};
 
@@ -86,7 +87,7 @@ fn unified(region: Stmt) -> Result<Stmt, LowerError> {
             });
         }
     }
-    let body = substitute_stmt(stripped(region), &renamed);
+    let body = substituted(stripped(region), &renamed);
     Ok(indices.into_iter().rev().fold(body, |body, Index { tag, var, extent }| Stmt::LaunchThread {
         tag,
         var,

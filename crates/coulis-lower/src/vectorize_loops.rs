@@ -30,7 +30,7 @@ use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs, subst
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
 
 use crate::affine::{conjuncts, product, sum, uses, widen};
-use crate::binders::{copy_with, redirect_accesses};
+use crate::binders::{copy_with, redirect_accesses, substituted};
 use crate::eager::Eager;
 use crate::independent::{lanes_are_independent, outlives_stores};
 use crate::lane_guards::{Part, classify, has_lane_guard};
@@ -101,7 +101,7 @@ fn walk(stmt: Stmt, known: &Analyzer, context: &Context) -> Result<Stmt, LowerEr
 /// The loop run one iteration after another, its variable renamed.
 fn serial(var: &Var, min: &Expr, extent: &Expr, body: Stmt) -> Stmt {
     let new = var.renamed(&format!("{}_s", var.name()));
-    let body = substitute_stmt(body, &FastMap::from_iter([(var.clone(), new.expr())]));
+    let body = substituted(body, &FastMap::from_iter([(var.clone(), new.expr())]));
     Stmt::for_(new, min.clone(), extent.clone(), LoopKind::Serial, body)
 }
 
@@ -128,7 +128,7 @@ fn vectorized(
         return walk(serial(var, min, extent, body), known, context);
     }
     if count == 1 {
-        return Ok(substitute_stmt(body, &FastMap::from_iter([(var.clone(), min.clone())])));
+        return Ok(substituted(body, &FastMap::from_iter([(var.clone(), min.clone())])));
     }
     let lane = var.fresh();
     let position = sum(min.clone(), lane.expr());
@@ -149,7 +149,7 @@ fn vectorized(
 fn inline_index_lets(stmt: Stmt) -> Stmt {
     match stmt {
         Stmt::Let { var, value, body } if loads_of(&value).is_empty() => {
-            inline_index_lets(substitute_stmt(*body, &FastMap::from_iter([(var, value)])))
+            inline_index_lets(substituted(*body, &FastMap::from_iter([(var, value)])))
         }
         other => map_children(other, &mut inline_index_lets),
     }
