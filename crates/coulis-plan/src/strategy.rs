@@ -299,12 +299,6 @@ impl Facts<'_> {
         if self.reads_front_to_back() { 2 * PAGE_BYTES } else { PAGE_BYTES }
     }
 
-    /// As [`Facts::ahead`], for one stream that a thread walks from its first element to its last: machines that read memory fastest
-    /// so ask for it by themselves, and hints on top take from them.
-    pub fn ahead_of_stream(&self, bytes: i64) -> i64 {
-        if self.reads_front_to_back() { 0 } else { self.ahead(PAGE_BYTES, bytes) }
-    }
-
     /// Whether memory is read fastest front to back.
     pub fn reads_front_to_back(&self) -> bool {
         self.target.pages == 1

@@ -163,21 +163,17 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         }
     }
     let chains = (run / runs.steps).max(1);
-    // Of iterations of so many elements.
-    let elements_ahead = |elements: i64| match (stride, joined * extent * width) {
-        (1, _) if by_pages => facts.ahead(n_pages * PAGE_BYTES, elements * width),
-        (1, _) if joined == 1 => facts.ahead_of_stream(elements * width),
-        (1, of_rows) if of_rows <= BLOCK_BYTES => {
-            facts.ahead(ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows, elements * width)
-        }
-        (1, _) => facts.ahead(facts.ahead_front_to_back(), elements * width),
-        _ => 0,
+    let distance = match joined * extent * width {
+        _ if by_pages => n_pages * PAGE_BYTES,
+        of_rows if joined > 1 && of_rows <= BLOCK_BYTES => ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows,
+        _ => facts.ahead_front_to_back(),
     };
     let problem = &facts.spec.problem;
     let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_BYTES;
-    let (ahead, rows_ahead) = match by_rows {
-        true => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width)),
-        false => (elements_ahead(if by_pages { lanes } else { lanes * unroll * chains }), 0),
+    let (ahead, rows_ahead) = match stride {
+        1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width)),
+        1 => (facts.ahead(distance, if by_pages { lanes } else { lanes * unroll * chains } * width), 0),
+        _ => (0, 0),
     };
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     let block = if by_pages { apart * unroll } else { apart * unroll * (run / of_one).max(1) };
@@ -217,7 +213,7 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     {
         let length = if head.length < extent { head.length } else { 0 };
         let chains = head.chains;
-        let ahead = elements_ahead(lanes * unroll * chains);
+        let ahead = if stride == 1 { facts.ahead(distance, lanes * unroll * chains * width) } else { 0 };
         sketch = Sketch { head: length, run: head.run, chains, ahead, ..sketch };
         if let Some(last) = sketch.constant.last_mut() {
             *last = true;

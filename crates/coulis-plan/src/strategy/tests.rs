@@ -352,18 +352,6 @@ fn plans_ask_ahead_for_memory_but_not_for_caches() {
 }
 
 #[test]
-fn machines_that_read_front_to_back_ask_for_one_stream_by_themselves() {
-    let ahead = |shape: &[i64], axes: &[i64], pages: u32| {
-        let sketch = planned("sum", shape, axes, &cpu(64, pages)).1;
-        (sketch.joined, sketch.ahead > 0)
-    };
-    for (shape, axes) in [(&[1 << 24][..], &[0][..]), (&[1 << 10, 1 << 14], &[1]), (&[1 << 20, 16], &[1])] {
-        assert_eq!(ahead(shape, axes, 1), (1, false), "{shape:?}");
-        assert_eq!(ahead(shape, axes, 4), (1, true), "{shape:?}, pages side by side");
-    }
-}
-
-#[test]
 fn results_that_no_cache_keeps_are_stored_past_them() {
     let streams = |shape: &[i64], axes: &[i64], vector_bytes: u32| {
         trace(shape, axes, vector_bytes).matches("\"stream\"").count()
