@@ -31,7 +31,9 @@ pub const AUTO_UNROLL_MAX_STEP: &str = "auto_unroll_max_step";
 pub const UNROLL_EXPLICIT: &str = "unroll_explicit";
 /// The pragma of loops that ask for the memory of the iteration that many later.
 pub const PREFETCH: &str = "prefetch";
-/// The same into the second-level cache only.
+/// The pragma of loops that ask for the memory that lies that many bytes behind what they read.
+pub const PREFETCH_BYTES: &str = "prefetch_bytes";
+/// As [`PREFETCH`], into the second-level cache only.
 pub const PREFETCH_L2: &str = "prefetch_l2";
 /// The pragma of loops whose results nothing reads soon; 0 is none.
 pub const STREAM: &str = "stream";

@@ -1,11 +1,14 @@
-//! Loops under `pragma_prefetch`, or `pragma_prefetch_l2`, say ahead of time which memory they will read.
+//! Loops under `pragma_prefetch`, `pragma_prefetch_l2` or `pragma_prefetch_bytes` say ahead of time which memory they will
+//! read.
 //!
-//! The value of the pragma is a distance in iterations: each iteration asks for what the iteration that many later
+//! The value of the pragma is a distance. That of the first two counts iterations: each asks for what the iteration that many later
 //! reads from buffers that it does not write, one cache line at a time and no line twice. Hardware finds straight
 //! streams by itself, but late: it forgets them at the end of each page, loses them among several, and brings lines
 //! only as far as the second cache; a loop that computes while it reads waits there. Lines that the other side of a
 //! branch reads, or that depend on what the iteration computes, are left out, and so are the hints of an iteration
-//! that would need more than [`MAX_LINES`]. A hint may lie outside of its buffer, so none needs a guard.
+//! that would need more than [`MAX_LINES`]. The value of the third counts bytes, for loops that go through memory front to back:
+//! each access asks for what lies so far behind it, so that all of an iteration that is cut into loops and single accesses
+//! is asked for in the same order. A hint may lie outside of its buffer, so none needs a guard.
 //!
 //! Where the iterations of a loop below read pieces of several rows that together are one stretch of memory, they ask
 //! for it front to back, each for its share, and not row after row for what the same iteration reads later: hardware
@@ -18,7 +21,7 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::hash::FastSet;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
-use coulis_ir::remark::{PREFETCH, PREFETCH_L2, is_pragma};
+use coulis_ir::remark::{PREFETCH, PREFETCH_BYTES, PREFETCH_L2, is_pragma};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, substitute_expr, uses_any};
 use coulis_ir::{Atom, AtomCall, Attr, Buffer, Element, Form, Kernel, MemScope, Stmt, VarId};
@@ -50,30 +53,52 @@ pub fn insert_prefetches(kernel: Kernel, _: &Context) -> Result<Kernel, LowerErr
     Ok(Kernel { body, ..kernel })
 }
 
+/// How far ahead of what a loop reads it asks.
+#[derive(Clone, Copy)]
+enum Distance {
+    Iterations(i64),
+    Bytes(i64),
+}
+
 /// `asked`: the hint and the distance of a pragma whose loop has not been met yet.
-fn walk(stmt: Stmt, asked: Option<(Atom, i64)>) -> Stmt {
+fn walk(stmt: Stmt, asked: Option<(Atom, Distance)>) -> Stmt {
     match stmt {
-        Stmt::Annotate { key, value: Attr::Int(distance), body, .. } if is_pragma(&key, PREFETCH) => {
-            walk(*body, Some((Atom::Prefetch, distance)))
+        Stmt::Annotate { key, value: Attr::Int(n), body, .. } if is_pragma(&key, PREFETCH) => {
+            walk(*body, Some((Atom::Prefetch, Distance::Iterations(n))))
         }
-        Stmt::Annotate { key, value: Attr::Int(distance), body, .. } if is_pragma(&key, PREFETCH_L2) => {
-            walk(*body, Some((Atom::PrefetchL2, distance)))
+        Stmt::Annotate { key, value: Attr::Int(n), body, .. } if is_pragma(&key, PREFETCH_L2) => {
+            walk(*body, Some((Atom::PrefetchL2, Distance::Iterations(n))))
+        }
+        Stmt::Annotate { key, value: Attr::Int(n), body, .. } if is_pragma(&key, PREFETCH_BYTES) => {
+            walk(*body, Some((Atom::Prefetch, Distance::Bytes(n))))
         }
         Stmt::For { var, min, extent, kind, body } => {
             let mut body = walk(*body, None);
-            if let Some((hint, distance)) = asked.filter(|(_, distance)| *distance > 0) {
-                let ahead = sum(var.expr(), Expr::int_of(distance.into(), var.dtype()));
+            if let Some((hint, distance)) = asked
+                && let Some((ahead, bytes)) = distance.of(&var)
+            {
                 let mut written = FastSet::default();
                 for_each_stmt(&body, &mut |s| {
                     if let Stmt::Store { buffer, .. } = s {
                         written.insert(buffer.data.id());
                     }
                 });
-                body = Hints { hint, var: var.clone(), ahead, written }.body(body);
+                body = Hints { hint, var: var.clone(), ahead, bytes, written }.body(body);
             }
             Stmt::for_(var, min, extent, kind, body)
         }
         other => map_children(other, &mut |s| walk(s, asked)),
+    }
+}
+
+impl Distance {
+    /// The iteration of the loop whose memory is asked for, and how many bytes behind that; `None` for no distance.
+    fn of(self, var: &Var) -> Option<(Expr, i128)> {
+        match self {
+            Distance::Iterations(0) | Distance::Bytes(0) => None,
+            Distance::Iterations(n) => Some((sum(var.expr(), Expr::int_of(n.into(), var.dtype())), 0)),
+            Distance::Bytes(n) => Some((var.expr(), n.into())),
+        }
     }
 }
 
@@ -90,6 +115,8 @@ struct Hints {
     var: Var,
     /// The iteration that is asked for, in place of `var`.
     ahead: Expr,
+    /// Bytes behind what that reads.
+    bytes: i128,
     /// Memory that the loop writes.
     written: FastSet<VarId>,
 }
@@ -167,7 +194,7 @@ impl Hints {
         let map = FastMap::from_iter([(self.var.clone(), self.ahead.clone())]);
         let mut add = |first: Expr, elements: i128| {
             let (base, offset) = apart(&Analyzer::new().simplify(&substitute_expr(&first, &map)));
-            let start = offset * width;
+            let start = offset * width + self.bytes;
             spans.push(Span { buffer: buffer.clone(), base, start, end: start + elements * width });
         };
         let constant = step.as_ref().map_or(Some(1), Expr::as_int);

@@ -130,6 +130,8 @@ pub struct Sketch {
     pub ahead: i64,
     /// The same in iterations of the loop around those of a row, where rows of one output lie apart; 0 asks for none.
     pub rows_ahead: i64,
+    /// Bytes by which rows that are not all whole vectors are asked for before they are read; 0 asks for none.
+    pub bytes_ahead: i64,
     /// Steps of the runs that the reducer's quick step folds; 1 is no runs.
     pub run: i64,
     /// Chains of each run, which are closed together.
@@ -502,6 +504,7 @@ impl Facts<'_> {
             by_halves: false,
             ahead: 0,
             rows_ahead: 0,
+            bytes_ahead: 0,
             run: 1,
             chains: 1,
             one_run: false,

@@ -28,6 +28,8 @@ pub enum Knob {
     Ahead,
     /// The same of the loop around the rows of an output.
     RowsAhead,
+    /// Bytes by which rows with ends are asked for ahead.
+    BytesAhead,
 }
 
 /// Decisions that are not the planner's, by knob, ascending; each knob at most once.
@@ -35,7 +37,7 @@ pub type Changes = Vec<(Knob, i64)>;
 
 impl Knob {
     /// Every knob, in the order in which a search turns them.
-    pub const ALL: [Knob; 8] = [
+    pub const ALL: [Knob; 9] = [
         Knob::Chunks,
         Knob::Unroll,
         Knob::Threads,
@@ -44,6 +46,7 @@ impl Knob {
         Knob::Run,
         Knob::Ahead,
         Knob::RowsAhead,
+        Knob::BytesAhead,
     ];
 
     /// The field of a sketch.
@@ -57,6 +60,7 @@ impl Knob {
             Knob::Tile => "tile",
             Knob::Ahead => "ahead",
             Knob::RowsAhead => "rows_ahead",
+            Knob::BytesAhead => "bytes_ahead",
         }
     }
 
@@ -75,6 +79,7 @@ impl Knob {
             Knob::Tile => &mut sketch.tile,
             Knob::Ahead => &mut sketch.ahead,
             Knob::RowsAhead => &mut sketch.rows_ahead,
+            Knob::BytesAhead => &mut sketch.bytes_ahead,
         }
     }
 
@@ -92,8 +97,10 @@ impl Knob {
             Knob::Threads | Knob::Tile if now > 1 => around(&[2 * now, now / 2, 4 * now]),
             Knob::Threads | Knob::Tile => Vec::new(),
             Knob::Rows => around(&[2 * now, now / 2, 4 * now]),
-            Knob::Ahead | Knob::RowsAhead if now > 0 => around(&[0, 2 * now, now / 2, 4 * now]),
-            Knob::Ahead | Knob::RowsAhead => Vec::new(),
+            Knob::Ahead | Knob::RowsAhead | Knob::BytesAhead if now > 0 => {
+                around(&[0, 2 * now, now / 2, 4 * now])
+            }
+            Knob::Ahead | Knob::RowsAhead | Knob::BytesAhead => Vec::new(),
         }
     }
 }
@@ -138,6 +145,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         cuts_inner: _,
         ahead,
         rows_ahead,
+        bytes_ahead,
         run,
         chains: _,
         one_run: _,
@@ -178,7 +186,12 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
             side_by_side.saturating_mul(*threads) <= i64::from(target.block.threads)
         }
     };
-    let is_plan = positive && at_most && of_runs && of_tiles && in_block && *ahead >= 0 && *rows_ahead >= 0;
+    let is_plan = positive
+        && at_most
+        && of_runs
+        && of_tiles
+        && in_block
+        && [*ahead, *rows_ahead, *bytes_ahead].iter().all(|n| *n >= 0);
     is_plan.then_some(sketch)
 }
 
@@ -217,6 +230,7 @@ mod tests {
             cuts_inner: false,
             ahead: 0,
             rows_ahead: 0,
+            bytes_ahead: 0,
             run: 1,
             chains: 1,
             one_run: false,

@@ -10,14 +10,15 @@
 use std::iter::successors;
 
 use coulis_ir::Attr;
+use coulis_ir::remark::{PREFETCH_BYTES, PREFETCH_L2};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
 use super::map_steps::{map_row, root};
 use super::settled::fold_in_rounds;
 use super::steps::{
-    END_LANES, Made, Parts, SHORTEST_RUN, fold_by_vectors, fold_head_and_rest, place, place_rows, same_axis,
-    site, stage_of,
+    END_LANES, Made, Parts, SHORTEST_RUN, Site, fold_by_vectors, fold_head_and_rest, place, place_rows,
+    same_axis, site, stage_of,
 };
 use super::{Decline, Facts, Machine, PAGE_BYTES, Runs, Sketch, Strategy, ceil_div, floor_pow2, work};
 use crate::program::{Spec, Statement};
@@ -212,9 +213,10 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         && let Some(head) = head(facts, extent, &runs, (lanes, unroll))
     {
         let length = if head.length < extent { head.length } else { 0 };
-        let chains = head.chains;
-        let ahead = if stride == 1 { facts.ahead(distance, lanes * unroll * chains * width) } else { 0 };
-        sketch = Sketch { head: length, run: head.run, chains, ahead, ..sketch };
+        let Head { chains, run, .. } = head;
+        // What stands behind the head is no small part of such a row, and is asked for as the head is.
+        let bytes_ahead = if stride == 1 { facts.ahead(distance, 1) } else { 0 };
+        sketch = Sketch { head: length, run, chains, ahead: 0, bytes_ahead, ..sketch };
         if let Some(last) = sketch.constant.last_mut() {
             *last = true;
         }
@@ -452,14 +454,24 @@ fn place_all(
         let (_, lane) = s.split(output, &row, Split::Factor(sketch.rows))?;
         s.vectorize(output, &lane)?;
         let site = site(s, output, n_kept, sketch.parallel, sketch.outer_is_long)?;
-        return place_rows(s, state, made, n_kept, sketch, site.as_ref());
+        let of_row = place_rows(s, state, made, n_kept, sketch, site.as_ref())?;
+        return ask_behind(s, Some(&of_row), sketch);
     }
     let root = root(s, stmt, sketch)?;
     let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
+    ask_behind(s, site.as_ref(), sketch)?;
     for &stage in made.stages.iter().chain([&state]) {
         place(s, stage, site.as_ref())?;
     }
     map_row(s, stmt, site.as_ref(), sketch)
+}
+
+/// Has the loop over rows ask for what lies behind what it reads, where these have a head.
+fn ask_behind(s: &mut Schedule, rows: Option<&Site>, sketch: &Sketch) -> Result<(), ScheduleError> {
+    match rows.filter(|_| sketch.bytes_ahead > 0) {
+        Some(rows) => s.pragma(rows.stage, &rows.at, PREFETCH_BYTES, Attr::Int(sketch.bytes_ahead)),
+        None => Ok(()),
+    }
 }
 
 /// Has the loop around `block`, over the rows of one output, ask for the memory of rows to come.
@@ -477,7 +489,7 @@ fn ask_rows_ahead(
     let leaves = s.stage(stage)?.leaves();
     let rows = leaves.iter().position(|leaf| *leaf == block).and_then(|at| leaves[..at].last());
     match rows.filter(|leaf| leaf.kind() == IterKind::Reduce).cloned() {
-        Some(rows) => s.pragma(stage, &rows, coulis_ir::remark::PREFETCH_L2, Attr::Int(sketch.rows_ahead)),
+        Some(rows) => s.pragma(stage, &rows, PREFETCH_L2, Attr::Int(sketch.rows_ahead)),
         None => Ok(()),
     }
 }

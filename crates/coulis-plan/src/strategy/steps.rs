@@ -234,14 +234,15 @@ pub fn cut_vectors(
         let quick = spec.reducer.quick.as_ref().filter(|quick| quick.spoilt.is_none());
         let steps = same_axis(s, whole, &steps)?;
         let longest = quick.map_or(0, |quick| i64::from(quick.max_steps).min(sketch.run));
+        let are_few = n_whole < SHORTEST_RUN;
         if (SHORTEST_RUN..=longest).contains(&n_whole) {
             s.in_runs(whole, &steps)?;
-        } else {
+        } else if are_few || sketch.ahead.max(sketch.bytes_ahead) == 0 {
             s.from_first(whole)?;
-            // One vector under a condition is no loop any more.
-            if n_whole < SHORTEST_RUN && s.stage(whole)?.leaves().contains(&steps) {
-                s.unroll(whole, &steps)?;
-            }
+        }
+        // One vector under a condition is no loop any more.
+        if are_few && s.stage(whole)?.leaves().contains(&steps) {
+            s.unroll(whole, &steps)?;
         }
     }
     let steps = same_axis(s, head, &steps)?;
@@ -249,7 +250,8 @@ pub fn cut_vectors(
 }
 
 /// Places what [`fold_by_vectors`] made of rows that end together at `site`, a loop over blocks of `sketch.rows` of them:
-/// each row is folded to a short vector, and `state`, with the rows side by side, folds the lanes of these.
+/// each row is folded to a short vector, and `state`, with the rows side by side, folds the lanes of these. The loop over rows
+/// is what is returned.
 pub fn place_rows(
     s: &mut Schedule,
     state: StageId,
@@ -257,7 +259,7 @@ pub fn place_rows(
     n_kept: usize,
     sketch: &Sketch,
     site: Option<&Site>,
-) -> Result<(), ScheduleError> {
+) -> Result<Site, ScheduleError> {
     let short = made.short;
     place(s, short, site)?;
     // The last rows end again with the block before theirs, where they are no whole one.
@@ -276,10 +278,12 @@ pub fn place_rows(
     s.clamp(state)?;
     let leaves = s.stage(state)?.leaves().to_vec();
     let (kept, reduce) = leaves.split_at(n_kept);
-    let Some((row, outer)) = kept.split_last() else { return Ok(()) };
-    let order: Vec<IterVar> = outer.iter().chain(reduce).chain([row]).cloned().collect();
-    s.reorder(state, &order)?;
-    s.vectorize(state, row)
+    if let Some((row, outer)) = kept.split_last() {
+        let order: Vec<IterVar> = outer.iter().chain(reduce).chain([row]).cloned().collect();
+        s.reorder(state, &order)?;
+        s.vectorize(state, row)?;
+    }
+    Ok(of_row)
 }
 
 /// Has a stage that folds a few states write its reduced loops out, starting from the first state.

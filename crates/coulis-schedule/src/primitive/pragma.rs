@@ -4,8 +4,8 @@
 //! user's own, which costs nothing.
 
 use coulis_ir::remark::{
-    ASYNC_COPY, AUTO_UNROLL_MAX_STEP, PREFETCH, PREFETCH_L2, RESIDENT, STREAM, UNROLL, UNROLL_EXPLICIT,
-    VECTORIZE,
+    ASYNC_COPY, AUTO_UNROLL_MAX_STEP, PREFETCH, PREFETCH_BYTES, PREFETCH_L2, RESIDENT, STREAM, UNROLL,
+    UNROLL_EXPLICIT, VECTORIZE,
 };
 use coulis_ir::verify::Faults;
 use coulis_ir::{Attr, Expr, LoopKind};
@@ -26,8 +26,8 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, \
               auto_unroll_max_step expands constant serial loops of up to `value` steps, which are written out \
               whatever unroll_explicit says, prefetch asks for the memory of `value` iterations later, prefetch_l2 too, but into the second-level cache \
-              only, on whose way there is room for more lines, stream has a \
-              CPU store results past its caches and what a GPU reads leave them first, async_copy has a GPU \
+              only, on whose way there is room for more lines, prefetch_bytes asks for what lies `value` bytes behind what is \
+              read, stream has a CPU store results past its caches and what a GPU reads leave them first, async_copy has a GPU \
               copy words into shared memory past the registers, all of the loop at once, so that nothing in it may \
               read them and no thread wait there for others, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor; any \
               other key is a remark that nothing reads",
@@ -82,6 +82,11 @@ pub const PRAGMAS: &[PragmaEntry] = &[
         key: PREFETCH_L2,
         value: PragmaValue::AtLeast(0),
         wanted: "a number of iterations of at least 0",
+    },
+    PragmaEntry {
+        key: PREFETCH_BYTES,
+        value: PragmaValue::AtLeast(0),
+        wanted: "a number of bytes of at least 0",
     },
     PragmaEntry { key: STREAM, value: PragmaValue::Switch, wanted: "0 or 1" },
     PragmaEntry { key: ASYNC_COPY, value: PragmaValue::Switch, wanted: "0 or 1" },
