@@ -2,13 +2,14 @@
 //! read.
 //!
 //! The value of the pragma is a distance. That of the first two counts iterations: each asks for what the iteration that many later
-//! reads from buffers that it does not write, one cache line at a time and no line twice. Hardware finds straight
+//! reads from buffers that it does not write, one cache line at a time and no line twice, not even where it walks the same memory
+//! again in another loop. Hardware finds straight
 //! streams by itself, but late: it forgets them at the end of each page, loses them among several, and brings lines
 //! only as far as the second cache; a loop that computes while it reads waits there. Lines that the other side of a
 //! branch reads, or that depend on what the iteration computes, are left out, and so are the hints of an iteration
 //! that would need more than [`MAX_LINES`]. The value of the third counts bytes, for loops that go through memory front to back:
 //! each access asks for what lies so far behind it, so that all of an iteration that is cut into loops and single accesses
-//! is asked for in the same order. A hint may lie outside of its buffer, so none needs a guard.
+//! is asked for in the same order; from 16 KiB on into the second-level cache only. A hint may lie outside of its buffer, so none needs a guard.
 //!
 //! Where the iterations of a loop below read pieces of several rows that together are one stretch of memory, they ask
 //! for it front to back, each for its share, and not row after row for what the same iteration reads later: hardware
@@ -17,8 +18,9 @@
 //! Order: after unrolling and the last simplification, when one iteration's reads stand side by side with constant
 //! distances; before common subexpressions get names.
 
-use coulis_ir::hash::FastMap;
-use coulis_ir::hash::FastSet;
+use std::cell::RefCell;
+
+use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::remark::{PREFETCH, PREFETCH_BYTES, PREFETCH_L2, is_pragma};
@@ -41,6 +43,8 @@ pub const PASS: Pass = Pass {
 
 /// Most lines that one iteration asks for.
 pub const MAX_LINES: usize = 64;
+/// What is asked for by more bytes before it is read does not stay in a first-level cache until then.
+const NEAR_BYTES: i64 = 16 << 10;
 /// Bytes that one hint brings.
 const LINE: i128 = 64;
 /// Iterations of a loop below by which a stretch that is asked for front to back is asked for earlier: its last lines are else asked
@@ -70,7 +74,8 @@ fn walk(stmt: Stmt, asked: Option<(Atom, Distance)>) -> Stmt {
             walk(*body, Some((Atom::PrefetchL2, Distance::Iterations(n))))
         }
         Stmt::Annotate { key, value: Attr::Int(n), body, .. } if is_pragma(&key, PREFETCH_BYTES) => {
-            walk(*body, Some((Atom::Prefetch, Distance::Bytes(n))))
+            let hint = if n <= NEAR_BYTES { Atom::Prefetch } else { Atom::PrefetchL2 };
+            walk(*body, Some((hint, Distance::Bytes(n))))
         }
         Stmt::For { var, min, extent, kind, body } => {
             let mut body = walk(*body, None);
@@ -83,7 +88,8 @@ fn walk(stmt: Stmt, asked: Option<(Atom, Distance)>) -> Stmt {
                         written.insert(buffer.data.id());
                     }
                 });
-                body = Hints { hint, var: var.clone(), ahead, bytes, written }.body(body);
+                let done = RefCell::default();
+                body = Hints { hint, var: var.clone(), ahead, bytes, written, done }.body(body);
             }
             Stmt::for_(var, min, extent, kind, body)
         }
@@ -119,6 +125,8 @@ struct Hints {
     bytes: i128,
     /// Memory that the loop writes.
     written: FastSet<VarId>,
+    /// What has been asked for in an iteration, by memory and first element: bytes from that on.
+    done: RefCell<FastMap<(VarId, Expr), Vec<(i128, i128)>>>,
 }
 
 impl Hints {
@@ -131,6 +139,7 @@ impl Hints {
     fn body_of(&self, body: Stmt, turns: Option<&Turns>) -> Stmt {
         let mut spans = Vec::new();
         self.collect(&body, &mut Vec::new(), &mut spans);
+        spans.retain(|span| self.is_new(span, turns));
         let hints = lines(self.hint, spans, turns);
         let body = self.inner(body);
         Stmt::seq(hints.into_iter().chain([body]))
@@ -151,6 +160,36 @@ impl Hints {
             }
             other => map_children(other, &mut |s| self.inner(s)),
         }
+    }
+
+    /// Whether some of the bytes that a span asks for have not been asked for, which they are from here on: those of all turns of a loop,
+    /// where these leave none out between them.
+    fn is_new(&self, span: &Span, turns: Option<&Turns>) -> bool {
+        let width = span.buffer.dtype.bytes() as i128;
+        let (mut base, mut bytes) = (span.base.clone(), (span.start, span.end));
+        if let Some(turns) = turns
+            && let Some(place) = split(&span.base, &turns.var)
+            && let Some(step) = place.coeff.as_int().map(|step| step * width)
+            && step.abs() <= bytes.1 - bytes.0
+        {
+            let last = step * (turns.n_turns - 1).max(0);
+            (base, bytes) = (place.rest, (bytes.0 + last.min(0), bytes.1 + last.max(0)));
+        }
+        let mut done = self.done.borrow_mut();
+        let known = done.entry((span.buffer.data.id(), base)).or_default();
+        if known.iter().any(|(start, end)| *start <= bytes.0 && bytes.1 <= *end) {
+            return false;
+        }
+        // Stretches that touch are one.
+        known.retain(|(start, end)| {
+            let touches = *start <= bytes.1 && bytes.0 <= *end;
+            if touches {
+                bytes = (bytes.0.min(*start), bytes.1.max(*end));
+            }
+            !touches
+        });
+        known.push(bytes);
+        true
     }
 
     /// What the statements read that stand in the body itself, not in loops below. `bound`: variables that have no

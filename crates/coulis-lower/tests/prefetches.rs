@@ -3,7 +3,7 @@
 mod common;
 
 use common::small::{buffer, float, int, size, try_pass, var};
-use coulis_ir::expr::Expr;
+use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_stmt;
 use coulis_ir::{Attr, DType, Stmt};
 
@@ -61,6 +61,47 @@ for k in range(m // 32):
     B[0] = A[k * 32]
 ",
     );
+}
+
+#[test]
+fn what_lies_some_bytes_behind_is_asked_for_once_in_all_parts_of_an_iteration() {
+    let (m, k) = (size("m"), var("k"));
+    let (a, b) = (buffer("A", m.clone()), buffer("B", 16));
+    let ramp = |base: Expr| Expr::ramp(base, int(1), 16);
+    let at = |e: Expr| Stmt::store(&b, vec![ramp(int(0))], Expr::load(a.clone(), vec![ramp(e)]));
+    let row = || k.expr() * int(100);
+    let rest = |v: &Var| row() + v.expr() * int(16) + int(16);
+    let [first, again, apart] = ["u", "v", "w"].map(var);
+    let loop_ = |v: &Var, n: i32, body: Stmt| Stmt::range(v.clone(), int(n), body);
+    let body = Stmt::seq([
+        at(row()),
+        loop_(&first, 4, at(rest(&first))),
+        loop_(&again, 5, at(row() + again.expr() * int(16))),
+        // What it reads besides lies behind the others.
+        loop_(&apart, 2, at(rest(&apart) + int(48))),
+    ]);
+    let rows =
+        |bytes: i64| under("pragma_prefetch_bytes", bytes, Stmt::range(k.clone(), m.clone(), body.clone()));
+    check(
+        rows(4096),
+        "
+for k in range(m):
+    T.prefetch(A[k * 100 + 1024])
+    B[0:16] = A[k * 100:k * 100 + 16]
+    for u in range(4):
+        T.prefetch(A[k * 100 + u * 16 + 1040])
+        B[0:16] = A[k * 100 + u * 16 + 16:k * 100 + u * 16 + 16 + 16]
+    for v in range(5):
+        B[0:16] = A[k * 100 + v * 16:k * 100 + v * 16 + 16]
+    for w in range(2):
+        T.prefetch(A[k * 100 + w * 16 + 1088])
+        B[0:16] = A[k * 100 + w * 16 + 16 + 48:k * 100 + w * 16 + 16 + 48 + 16]
+",
+    );
+    let text = |bytes: i64| print_stmt(&try_pass("insert_prefetches", rows(bytes)).expect("the pass runs"));
+    assert_eq!(text(16 << 10).matches("T.prefetch(").count(), 3);
+    assert_eq!(text((16 << 10) + 4).matches("T.prefetch_l2(").count(), 3, "not into the first-level cache");
+    assert!(!text(0).contains("prefetch"));
 }
 
 #[test]

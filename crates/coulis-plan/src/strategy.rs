@@ -31,6 +31,7 @@ mod map_steps;
 mod near_columns;
 mod near_rows;
 mod rows;
+mod rows_apart;
 mod runs;
 mod scalar;
 mod settled;
@@ -40,12 +41,14 @@ mod waves;
 mod work;
 
 pub use map_steps::{Keep, MapSketch, map_after};
+pub use rows_apart::OfRows;
 pub use runs::Runs;
 pub use work::{calls_functions, work};
 
 /// Every strategy, in order of preference.
 pub static STRATEGIES: &[&Strategy] = &[
     &near_rows::STRATEGY,
+    &rows_apart::STRATEGY,
     &short_rows::STRATEGY,
     &rows::STRATEGY,
     &interleaved::STRATEGY,
@@ -130,7 +133,8 @@ pub struct Sketch {
     pub ahead: i64,
     /// The same in iterations of the loop around those of a row, where rows of one output lie apart; 0 asks for none.
     pub rows_ahead: i64,
-    /// Bytes by which rows that are not all whole vectors are asked for before they are read; 0 asks for none.
+    /// Bytes by which rows that are not all whole vectors, or are walked side by side, are asked for before they are read; 0 asks for
+    /// none.
     pub bytes_ahead: i64,
     /// Steps of the runs that the reducer's quick step folds; 1 is no runs.
     pub run: i64,
@@ -181,6 +185,8 @@ pub struct Sketch {
     pub rows: i64,
     /// How a map that reads the elements again is scheduled.
     pub map: MapSketch,
+    /// How rows are folded whose states are folded into those of outputs; `None` where elements are.
+    pub of_rows: Option<Box<OfRows>>,
     /// How the first of two folds is scheduled, where there are two; the others say how the second is.
     pub first: Option<Box<Sketch>>,
     /// Rows that are walked as one, where one alone is no whole number of accesses; 1 is each by itself. On machines without
@@ -525,6 +531,7 @@ impl Facts<'_> {
             threads: 1,
             rows: 1,
             map: MapSketch::default(),
+            of_rows: None,
             first: None,
             joined: 1,
             resident: 0,

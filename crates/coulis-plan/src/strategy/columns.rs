@@ -280,7 +280,17 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let walk = fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
     ask_along(s, cached, &walk, sketch)?;
     s.compute_at(cached, partial, &at)?;
-    // The partial states are folded with vectors too, and by all threads where they are many.
+    fold_parts(s, (state, output), spec, sketch)
+}
+
+/// Has the states of parts be folded with vectors too, and by all threads where they are many.
+pub(super) fn fold_parts(
+    s: &mut Schedule,
+    (state, output): (StageId, StageId),
+    spec: &Spec,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let n_kept = spec.n_kept();
     let partial_bytes = sketch.chunks * spec.problem.n_outputs * state_bytes(&spec.reducer);
     let spreads = sketch.parallel && partial_bytes >= PARALLEL_BYTES;
     let tile = if spreads { sketch.tile.min(LAST_TILE.max(sketch.lanes)) } else { sketch.tile };

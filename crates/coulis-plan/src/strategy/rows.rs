@@ -164,17 +164,20 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         }
     }
     let chains = (run / runs.steps).max(1);
-    let distance = match joined * extent * width {
+    // Of several rows side by side what lies that far behind them is asked for, and not what the next of them reads at once.
+    let of_rows = joined * extent * width;
+    let distance = match joined > 1 && rows > 1 {
         _ if by_pages => n_pages * PAGE_BYTES,
-        of_rows if joined > 1 && of_rows <= BLOCK_BYTES => ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows,
-        _ => facts.ahead_front_to_back(),
+        true => ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows,
+        false => facts.ahead_front_to_back(),
     };
     let problem = &facts.spec.problem;
     let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_BYTES;
-    let (ahead, rows_ahead) = match stride {
-        1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width)),
-        1 => (facts.ahead(distance, if by_pages { lanes } else { lanes * unroll * chains } * width), 0),
-        _ => (0, 0),
+    let (ahead, rows_ahead, bytes_ahead) = match stride {
+        1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width), 0),
+        1 if joined > 1 && rows > 1 => (0, 0, facts.ahead(distance, 1)),
+        1 => (facts.ahead(distance, if by_pages { lanes } else { lanes * unroll * chains } * width), 0, 0),
+        _ => (0, 0, 0),
     };
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     let block = if by_pages { apart * unroll } else { apart * unroll * (run / of_one).max(1) };
@@ -197,6 +200,7 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         by_halves: is_chain,
         ahead,
         rows_ahead,
+        bytes_ahead,
         run,
         chains,
         asks_every,
@@ -336,7 +340,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     if sketch.chunks == 1 {
         let made = fold_whole(s, state, spec, sketch)?;
-        return place_all(s, stmt, &made, n_kept, sketch);
+        let root = root(s, stmt, sketch)?;
+        let site = place_whole(s, (state, root), &made, n_kept, sketch)?;
+        return map_row(s, stmt, site.as_ref(), sketch);
     }
     let reduce = s.stage(state)?.reduce_axes().to_vec();
     // An outermost dimension is cut into chunks before the innermost is split in their stage: a stage
@@ -440,30 +446,31 @@ fn cut_row(
     Ok(Cut { block, side, page, lane, rows })
 }
 
-/// Places the fold of whole rows: in the loop over outputs, or over blocks of those that end together.
-fn place_all(
+/// Places the fold of whole rows of `state` in the loop of `root` over outputs, its first `n_kept`, or over blocks of those that end
+/// together; that loop.
+pub fn place_whole(
     s: &mut Schedule,
-    stmt: &Statement,
+    (state, root): (StageId, StageId),
     made: &Made,
     n_kept: usize,
     sketch: &Sketch,
-) -> Result<(), ScheduleError> {
-    let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
+) -> Result<Option<Site>, ScheduleError> {
     if sketch.rows > 1 {
-        let row = s.stage(output)?.leaves()[n_kept - 1].clone();
-        let (_, lane) = s.split(output, &row, Split::Factor(sketch.rows))?;
-        s.vectorize(output, &lane)?;
-        let site = site(s, output, n_kept, sketch.parallel, sketch.outer_is_long)?;
-        let of_row = place_rows(s, state, made, n_kept, sketch, site.as_ref())?;
-        return ask_behind(s, Some(&of_row), sketch);
+        let row = s.stage(root)?.leaves()[n_kept - 1].clone();
+        let (_, lane) = s.split(root, &row, Split::Factor(sketch.rows))?;
+        s.vectorize(root, &lane)?;
     }
-    let root = root(s, stmt, sketch)?;
     let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
+    if sketch.rows > 1 {
+        let of_row = place_rows(s, state, made, n_kept, sketch, site.as_ref())?;
+        ask_behind(s, Some(&of_row), sketch)?;
+        return Ok(site);
+    }
     ask_behind(s, site.as_ref(), sketch)?;
     for &stage in made.stages.iter().chain([&state]) {
         place(s, stage, site.as_ref())?;
     }
-    map_row(s, stmt, site.as_ref(), sketch)
+    Ok(site)
 }
 
 /// Has the loop over rows ask for what lies behind what it reads, where these have a head.

@@ -48,7 +48,8 @@ const OF_AN_END: i64 = 7;
 /// Operations that do the same for a lane of a field of a short vector.
 const OF_A_FIELD: i64 = 6;
 
-fn propose(facts: &Facts) -> Result<Sketch, Decline> {
+/// What it would do, or the need that is not met.
+pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
@@ -206,8 +207,18 @@ fn page_blocks(facts: &Facts, block: i64) -> i64 {
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
-    let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
+    fold_short(s, (state, output), spec, sketch)
+}
+
+/// Folds rows to `state`, in blocks of the last of the first kept loops of `output`.
+pub fn fold_short(
+    s: &mut Schedule,
+    (state, output): (StageId, StageId),
+    spec: &Spec,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let n_kept = spec.n_kept();
     let rows = s.stage(output)?.leaves()[n_kept - 1].clone();
     // The elements of an output are those of one row, which is written out.
     let is_row = s.stage(state)?.reduce_axes().len() == 1;

@@ -335,13 +335,16 @@ fn a_second_walk_that_every_run_needs_is_not_asked_for() {
 fn plans_ask_ahead_for_memory_but_not_for_caches() {
     for (shape, axes, pragma) in [
         (vec![1 << 24], vec![0], "prefetch"),
-        (vec![1 << 14, 1 << 10], vec![1], "prefetch"),
+        (vec![1 << 14, 1 << 10], vec![1], "prefetch_bytes"),
+        (vec![50001, 1237], vec![1], "prefetch_bytes"),
         (vec![1 << 10, 1 << 14], vec![0], "prefetch_l2"),
         (vec![1 << 20, 16], vec![1], "prefetch"),
+        (vec![256, 1024, 196], vec![0, 2], "prefetch"),
     ] {
         let asks = |text: String| {
-            let other = if pragma == "prefetch" { "prefetch_l2" } else { "prefetch" };
-            assert!(!text.contains(&format!("{other:?}")), "{text}");
+            for other in ["prefetch", "prefetch_l2", "prefetch_bytes"].iter().filter(|key| **key != pragma) {
+                assert!(!text.contains(&format!("{other:?}")), "{text}");
+            }
             text.matches(&format!("{pragma:?}")).count()
         };
         assert_eq!(asks(trace(&shape, &axes, 64)), 1, "{shape:?}");
@@ -444,4 +447,42 @@ fn short_rows_in_memory_are_read_from_several_pages_where_these_make_up_all_rows
     assert!(!pages((1 << 20) + 16, 16), "a rest");
     assert!(!pages(1 << 20, 12), "rows that make up no page");
     assert!(!pages(1 << 8, 16), "an input in the caches");
+}
+
+#[test]
+fn rows_side_by_side_ask_for_what_lies_behind_all_of_them() {
+    let ahead = |columns: i64| {
+        let sketch = planned("logsumexp", &[1 << 14, columns], &[1], &cpu(64, 1)).1;
+        (sketch.joined, sketch.ahead, sketch.bytes_ahead)
+    };
+    assert_eq!(ahead(512), (2, 0, 8 << 10), "two pages");
+    assert_eq!(ahead(4096), (2, 0, 32 << 10), "two rows");
+    assert_eq!(ahead(1 << 15), (1, 64, 0), "a row by itself");
+}
+
+#[test]
+fn rows_that_lie_apart_are_folded_in_the_order_of_memory() {
+    let of = |shape: &[i64], axes: &[i64]| {
+        let (_, sketch, strategy) = planned("var", shape, axes, &cpu(64, 1));
+        (strategy.name, sketch.tile, sketch.chunks, sketch.of_rows.map(|rows| rows.are_short))
+    };
+    let apart = |tile: i64, chunks: i64, are_short: bool| ("rows_apart", tile, chunks, Some(are_short));
+    assert_eq!(of(&[257, 1024, 196], &[0, 2]), apart(512, 1, true), "a tile a thread, any number of images");
+    assert_eq!(of(&[256, 1024, 784], &[0, 2]), apart(512, 1, false), "rows that are not short");
+    assert_eq!(
+        of(&[250, 336, 784], &[0, 2]),
+        apart(336, 10, false),
+        "an odd number of vectors: parts of images"
+    );
+    assert_eq!(of(&[4, 250, 336, 784], &[1, 3]).0, "rows", "a kept dimension around images");
+    for (shape, why) in [
+        ([251, 336, 784], "images that no parts of one length make up"),
+        ([256, 1000, 784], "outputs that are no whole number of vectors"),
+        ([256, 8, 784], "fewer outputs than lanes"),
+        ([16, 512, 1 << 15], "rows that are long by themselves"),
+        ([8, 64, 784], "a cache holds the elements"),
+        ([1 << 18, 16, 16], "outputs whose rows are short even together"),
+    ] {
+        assert_ne!(of(&shape, &[0, 2]).0, "rows_apart", "{why}");
+    }
 }
