@@ -102,7 +102,9 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     let by_chains = narrower.is_some();
     let runs = narrower.unwrap_or(runs);
     let lanes = runs.lanes.min(floor_pow2(extent));
-    let beside = if by_chains { 1 } else { facts.unroll_of(lanes, runs.state_bytes) };
+    // Chains of one vector leave half as many lanes to close as two vectors of one chain.
+    let is_chained = by_chains || pages_of(runs.lanes) == 1 && even_chains(extent, &runs) > 1;
+    let beside = if is_chained { 1 } else { facts.unroll_of(lanes, runs.state_bytes) };
     let mut unroll = beside.min(most_beside);
     while unroll > 1 && lanes * unroll > extent {
         unroll /= 2;
