@@ -23,6 +23,7 @@ mod bounds;
 mod clusters;
 mod company;
 mod crowd;
+mod examples;
 mod forms;
 mod lanes;
 mod launches;
@@ -32,6 +33,7 @@ mod races;
 mod registers;
 mod scopes;
 mod stores;
+mod suspects;
 #[cfg(test)]
 mod tests;
 mod threads;
