@@ -23,7 +23,6 @@ mod bounds;
 mod clusters;
 mod company;
 mod crowd;
-mod examples;
 mod forms;
 mod lanes;
 mod launches;

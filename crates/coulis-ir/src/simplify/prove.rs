@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use super::Analyzer;
 use super::compare::negated;
+use super::examples::{MOST_PARTS, Values};
 use super::found::AtomFound;
 use super::interval::Interval;
 use super::poly::{Atom, AtomId, Poly};
@@ -181,11 +182,39 @@ impl Analyzer {
         if let Some(known) = self.caches.borrow().proved.get(&poly) {
             return *known;
         }
-        let facts = self.fact_polys();
-        let mut search = Search { analyzer: self, facts, budget: BUDGET, failed: Vec::new() };
-        let found = search.nonnegative(poly.clone().reduced(), 0);
+        let found = !self.is_refuted(&poly) && {
+            let facts = self.fact_polys();
+            let mut search = Search { analyzer: self, facts, budget: BUDGET, failed: Vec::new() };
+            search.nonnegative(poly.clone().reduced(), 0)
+        };
         self.caches.borrow_mut().proved.insert(poly, found);
         found
+    }
+
+    /// Whether the polynomial is below 0 in an example.
+    fn is_refuted(&self, poly: &Poly) -> bool {
+        let examples = &self.facts.examples;
+        examples.come() && examples.have_negative(&self.poly_values(poly, &mut { MOST_PARTS }))
+    }
+
+    fn poly_values(&self, poly: &Poly, left: &mut u32) -> Values {
+        poly.products().fold(Values::constant(poly.constant_term()), |sum, (ids, coeff)| {
+            let factors = ids.iter().map(|id| self.atom_values(*id, left));
+            sum.add(&factors.fold(Values::constant(coeff), |product, factor| product.mul(&factor)))
+        })
+    }
+
+    fn atom_values(&self, id: AtomId, left: &mut u32) -> Values {
+        if *left == 0 {
+            return Values::default();
+        }
+        *left -= 1;
+        match self.atom(id).as_deref() {
+            Some(Atom::Leaf(expr)) => self.facts.examples.values_of(expr, left),
+            Some(Atom::Div(poly, c)) => self.poly_values(poly, left).floor_div(&Values::constant(*c)),
+            Some(Atom::Mod(poly, c)) => self.poly_values(poly, left).floor_mod(&Values::constant(*c)),
+            None => Values::default(),
+        }
     }
 
     /// Known inequalities as polynomials that are at least 0.

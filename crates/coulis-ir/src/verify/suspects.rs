@@ -1,19 +1,18 @@
 //! Statements whose accesses V12 has to look at closely.
 //!
 //! What is known at a place takes proofs: a name that cuts a loop is a minimum of a maximum of what is left. Most accesses
-//! need none, for the ranges of loops of constant length hold them inside, or an [example](super::examples) comes to them
+//! need none, for the ranges of loops of constant length hold them inside, or an [example](Examples) comes to them
 //! and is inside: then the access is not outside for certain, if control does not come to it for every value of loops of
 //! constant length, of which each must be inside.
 
 use std::rc::Rc;
 
 use super::bounds::{Sizes, lanes_of};
-use super::examples::Examples;
 use crate::atom::Atom;
 use crate::buffer::Buffer;
 use crate::expr::{BinaryOp, Expr, Node, Var};
 use crate::hash::{FastSet, Seen};
-use crate::simplify::Analyzer;
+use crate::simplify::{Analyzer, Examples};
 use crate::stmt::Stmt;
 use crate::visit::stmt_exprs;
 
