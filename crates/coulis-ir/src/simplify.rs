@@ -11,6 +11,7 @@
 mod cases;
 mod compare;
 mod divide;
+mod examples;
 mod fold;
 mod found;
 mod interval;
@@ -39,6 +40,7 @@ use interval::Interval;
 use poly::{Atom, Poly};
 use rules::{Kind, RULES};
 
+pub(crate) use examples::Examples;
 pub use interval::element_range;
 pub(crate) use logic::without_likely;
 pub use poly::{Linear, gcd};
@@ -52,7 +54,8 @@ thread_local! {
 
 /// Steps that analyzers of this thread have made so far: an expression simplified that was not seen before, or a
 /// polynomial looked at in a proof; and those of the verifier, each an operation or a place of 64 threads of a launch. A
-/// measure of work that is the same on every machine.
+/// measure of work that is the same on every machine, but for proofs of which examples tell that there is none: what these
+/// are of goes by the numbers of variables.
 pub fn n_steps() -> u64 {
     N_STEPS.get()
 }
@@ -99,9 +102,21 @@ struct Facts {
     inequalities: Rc<Vec<Inequality>>,
     /// Of bound variables whose ends are no constants: the variable, and those in its ends.
     open_ranges: Rc<Vec<(Names, Names)>>,
+    /// Those for which all of this holds.
+    examples: Examples,
+    /// What they were told of.
+    told: Names,
 }
 
 impl Facts {
+    /// Goes on to examples in which a variable has a value that is made of others. What is known of it already is about
+    /// another value.
+    fn exemplify(&mut self, var: &Var, examples: Examples, others: Names) {
+        let is_named = self.told.may_meet(Names::of(var)) && self.examples.name(var);
+        self.examples = if is_named { examples.nowhere() } else { examples };
+        self.told = self.told.and(Names::of(var)).and(others);
+    }
+
     /// Of variables of which something new is known: all those whose expressions may be simplified otherwise than before.
     fn touched(&self, about: Names) -> Names {
         let mut all = about;
@@ -187,6 +202,8 @@ impl Analyzer {
         let given = extent;
         let (min, extent) = (self.simplify(min), self.simplify(extent));
         let before = self.detach();
+        let examples = self.facts.examples.inside(var, &min, &extent);
+        self.facts_mut().exemplify(var, examples, min.names().and(extent.names()));
         let last = self.interval(&min).add(self.interval(&extent)).add(Interval::point(-1));
         let bounds = Interval { lo: self.interval(&min).lo, hi: last.hi };
         self.narrow(var, bounds);
@@ -235,6 +252,8 @@ impl Analyzer {
         }
         let before = self.detach();
         if let Some((bounds, class)) = known {
+            let examples = self.facts.examples.naming(var, &value);
+            self.facts_mut().exemplify(var, examples, value.names());
             self.narrow(var, bounds);
             self.var_mut(var).class = Some(class);
             self.learn(&var.expr(), &value, 0);
@@ -254,6 +273,8 @@ impl Analyzer {
     fn bind_unknown(&mut self, var: &Var, known: Option<(Interval, modular::Class)>) {
         // Where nothing that was found out depends on it, that stays.
         let before = (!self.is_news(var)).then(|| self.detach());
+        let examples = self.facts.examples.naming_data(var);
+        self.facts_mut().exemplify(var, examples, Names::default());
         self.var_mut(var).is_data = true;
         if let Some((bounds, class)) = known {
             self.narrow(var, bounds);
@@ -320,6 +341,9 @@ impl Analyzer {
     pub fn assume(&mut self, cond: &Expr) {
         let simple = self.simplify(cond);
         let before = self.detach();
+        let facts = self.facts_mut();
+        facts.examples = facts.examples.under(cond);
+        facts.told = facts.told.and(cond.names());
         self.take_for_granted(cond);
         if simple != *cond {
             self.take_for_granted(&simple);

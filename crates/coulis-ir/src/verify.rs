@@ -32,6 +32,7 @@ mod races;
 mod registers;
 mod scopes;
 mod stores;
+mod suspects;
 #[cfg(test)]
 mod tests;
 mod threads;

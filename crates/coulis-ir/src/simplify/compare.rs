@@ -183,9 +183,9 @@ pub(super) fn decide_extremum(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> 
     if a == b {
         return Some(a.clone());
     }
-    let ordered = if analyzer.decide(BinaryOp::Le, a, b) == Some(true) {
+    let ordered = if analyzer.holds(BinaryOp::Le, a, b) {
         true
-    } else if analyzer.decide(BinaryOp::Ge, a, b) == Some(true) {
+    } else if analyzer.holds(BinaryOp::Ge, a, b) {
         false
     } else {
         return None;

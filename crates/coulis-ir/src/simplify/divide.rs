@@ -218,8 +218,7 @@ impl Analyzer {
     /// Whether `0 <= value < divisor` is proved.
     fn is_digit(&self, value: &Expr, divisor: &Expr) -> bool {
         let zero = Expr::int_of(0, value.dtype());
-        self.decide(BinaryOp::Ge, value, &zero) == Some(true)
-            && self.decide(BinaryOp::Lt, value, divisor) == Some(true)
+        self.holds(BinaryOp::Ge, value, &zero) && self.holds(BinaryOp::Lt, value, divisor)
     }
 }
 

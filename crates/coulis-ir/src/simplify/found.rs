@@ -23,14 +23,21 @@ pub(super) struct Found {
     pub holds_data: Option<bool>,
 }
 
+/// What was found out about an atom, as far as it was asked for.
+#[derive(Debug, Default)]
+pub(super) struct AtomFound {
+    pub interval: Option<Interval>,
+    /// How early a proof replaces it.
+    pub rank: Option<(usize, bool)>,
+}
+
 /// What was found out under the present facts.
 #[derive(Debug, Default)]
 pub(super) struct Caches {
     /// Variables whose bounds, class or origin was asked for.
     pub looked_at: Table<VarId, ()>,
     pub exprs: Table<Expr, Found>,
-    /// With the interval of each, once it was asked for.
-    pub atoms: Table<Rc<Atom>, Option<Interval>>,
+    pub atoms: Table<Rc<Atom>, AtomFound>,
     /// Polynomials that were to be shown at least 0, and whether they were.
     pub proved: FastMap<Poly, bool>,
     pub facts: Option<Rc<Vec<Poly>>>,

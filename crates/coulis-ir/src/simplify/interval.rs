@@ -139,6 +139,13 @@ impl Interval {
         self.mul_ends(other)
     }
 
+    /// Products with one integer other than 0.
+    pub fn scale(self, factor: i128) -> Interval {
+        let (lo, hi) = if factor < 0 { (self.hi, self.lo) } else { (self.lo, self.hi) };
+        let times = |end: Option<i128>| end.and_then(|end| end.checked_mul(factor));
+        Interval { lo: times(lo), hi: times(hi) }
+    }
+
     /// Both ends, where they are short: their products are exact.
     fn short(self) -> Option<(i64, i64)> {
         Some((i64::try_from(self.lo?).ok()?, i64::try_from(self.hi?).ok()?))

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use smallvec::{SmallVec, smallvec};
 
 use super::Analyzer;
+use super::found::AtomFound;
 use super::interval::{Interval, binary_interval};
 use crate::args::floor_div;
 use crate::dtype::DType;
@@ -149,6 +150,24 @@ impl Poly {
         self.terms.iter().filter(|(m, _)| m.len > 0).map(|(m, c)| (m.ids(), *c))
     }
 
+    /// Products that another one has too, with their multipliers here and there, the constant left out.
+    pub fn common_products<'p>(
+        &'p self,
+        other: &'p Poly,
+    ) -> impl Iterator<Item = (&'p [AtomId], i128, i128)> {
+        let mut others = other.terms.as_slice();
+        self.terms.iter().filter_map(move |(product, here)| {
+            while let [(first, there), rest @ ..] = others {
+                match first.cmp(product) {
+                    Ordering::Less => others = rest,
+                    Ordering::Equal if product.len > 0 => return Some((product.ids(), *here, *there)),
+                    Ordering::Equal | Ordering::Greater => break,
+                }
+            }
+            None
+        })
+    }
+
     /// Every atom that occurs.
     pub fn atoms(&self) -> Vec<AtomId> {
         let mut ids: Vec<AtomId> = self.products().flat_map(|(ids, _)| ids).copied().collect();
@@ -265,10 +284,12 @@ impl Poly {
     /// The sign-preserving quotient by the common divisor of the products' multipliers: at least 0 exactly where
     /// the polynomial is.
     pub fn reduced(self) -> Poly {
-        let common = self.products().fold(0, |g, (_, c)| gcd(g, c));
-        if common <= 1 {
-            return self;
-        }
+        let common = self.products().try_fold(0, |common, (_, coeff)| {
+            let next = gcd(common, coeff);
+            // One that has no divisor but 1 leaves none.
+            (next != 1).then_some(next)
+        });
+        let Some(common) = common.filter(|common| *common > 1) else { return self };
         let mut reduced = Poly::constant(floor_div(self.constant_term(), common));
         let of_atoms = self.terms.iter().filter(|(product, _)| product.len > 0);
         reduced.terms.extend(of_atoms.map(|(product, coeff)| (*product, coeff / common)));
@@ -311,7 +332,7 @@ impl Analyzer {
     /// The number of an atom, given on first sight.
     fn atom_id(&self, atom: Atom) -> AtomId {
         let atoms = &mut self.caches.borrow_mut().atoms;
-        let place = atoms.position(&atom).unwrap_or_else(|| atoms.push(Rc::new(atom), None));
+        let place = atoms.position(&atom).unwrap_or_else(|| atoms.push(Rc::new(atom), AtomFound::default()));
         place as AtomId
     }
 
@@ -422,9 +443,12 @@ impl Analyzer {
     /// how far `x` is from a multiple of `d`, `d * (x // d) - x`, is `-(x % d)`. Only of loops: the tails of
     /// sizes stay loops, as in seed 003's listings.
     fn by_remainder(&self, poly: &Poly) -> Option<Poly> {
-        let mut quotients: SmallVec<[_; 2]> = (poly.products())
-            .filter(|(ids, _)| ids.len() == 1 && matches!(self.atom(ids[0]).as_deref(), Some(Atom::Div(..))))
-            .collect();
+        let mut quotients: SmallVec<[_; 2]> = {
+            let atoms = &self.caches.borrow().atoms;
+            let is_quotient =
+                |id: AtomId| atoms.at(id as usize).is_some_and(|(atom, _)| matches!(**atom, Atom::Div(..)));
+            poly.products().filter(|(ids, _)| ids.len() == 1 && is_quotient(ids[0])).collect()
+        };
         if quotients.len() > 1 {
             quotients.sort_by(|(a, _), (b, _)| self.compare_atoms(a[0], b[0]));
         }
@@ -452,24 +476,27 @@ impl Analyzer {
     fn products_interval(&self, poly: &Poly) -> Interval {
         let mut sum = Interval::point(poly.constant_term());
         for (product, coeff) in poly.products() {
-            let mut term = Interval::point(coeff);
-            for id in product {
-                term = term.mul(self.atom_interval(*id));
-            }
+            let term = match product {
+                [id] => self.atom_interval(*id).scale(coeff),
+                _ => {
+                    product.iter().fold(Interval::point(coeff), |term, id| term.mul(self.atom_interval(*id)))
+                }
+            };
             sum = sum.add(term);
+            if sum == Interval::ALL {
+                break;
+            }
         }
         sum
     }
 
     /// Where an atom lies.
     pub(crate) fn atom_interval(&self, id: AtomId) -> Interval {
-        let (atom, known) = match self.caches.borrow().atoms.at(id as usize) {
-            Some((atom, known)) => (atom.clone(), *known),
+        let atom = match self.caches.borrow().atoms.at(id as usize) {
+            Some((_, AtomFound { interval: Some(known), .. })) => return *known,
+            Some((atom, _)) => atom.clone(),
             None => return Interval::ALL,
         };
-        if let Some(known) = known {
-            return known;
-        }
         let found = match &*atom {
             Atom::Leaf(expr) => self.interval(expr),
             Atom::Div(poly, divisor) => self.poly_interval(poly).floor_div(*divisor),
@@ -478,7 +505,7 @@ impl Analyzer {
             }
         };
         if let Some(slot) = self.caches.borrow_mut().atoms.at_mut(id as usize) {
-            *slot = Some(found);
+            slot.interval = Some(found);
         }
         found
     }

@@ -7,7 +7,13 @@
 //! first, so that what a bound brings in is bounded later. Each step holds for every value, so a proof is
 //! sound whatever the order; the search is short, and fails rather than goes on.
 
+use std::rc::Rc;
+
 use super::Analyzer;
+use super::compare::negated;
+use super::examples::{MOST_PARTS, Values};
+use super::found::AtomFound;
+use super::interval::Interval;
 use super::poly::{Atom, AtomId, Poly};
 use crate::expr::{BinaryOp, Expr, Node};
 
@@ -19,44 +25,56 @@ const MAX_DEPTH: u32 = 14;
 /// Ways to show a polynomial at least 0: for one of them, all its polynomials are to be at least 0.
 type Ways = Vec<Vec<Poly>>;
 
-impl Analyzer {
-    /// Whether `a op b` is known for integer operands of one scalar type.
-    pub(crate) fn decide(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Option<bool> {
-        if a.ty() != b.ty() || !a.ty().is_scalar() || a.dtype().is_float() {
-            return None;
-        }
-        let difference = self.poly(b).add_scaled(&self.poly(a), -1)?;
-        // Bounds alone tell most: where they say that one side is never reached, no proof of it is looked for.
-        let apart = self.poly_interval(&difference);
-        let reverse = || difference.scale(-1);
-        let is_positive = |p: &Poly| p.plus(-1).is_some_and(|p| self.prove_nonnegative(&p));
-        let positive = || !apart.at_most(0) && (apart.at_least(1) || is_positive(&difference));
-        let nonnegative = || !apart.at_most(-1) && (apart.at_least(0) || self.prove_nonnegative(&difference));
-        let negative =
-            || !apart.at_least(0) && (apart.at_most(-1) || reverse().is_some_and(|p| is_positive(&p)));
-        let nonpositive = || {
-            !apart.at_least(1) && (apart.at_most(0) || reverse().is_some_and(|p| self.prove_nonnegative(&p)))
-        };
-        let known = |yes: &dyn Fn() -> bool, no: &dyn Fn() -> bool| match yes() {
-            true => Some(true),
-            false => no().then_some(false),
-        };
+/// Two operands that are compared.
+struct Compared<'a> {
+    analyzer: &'a Analyzer,
+    operands: (&'a Expr, &'a Expr),
+    /// The second less the first.
+    difference: Poly,
+    /// Where that lies: bounds alone tell most, and where they say that one side is never reached, no proof of it is looked
+    /// for.
+    apart: Interval,
+}
+
+impl Compared<'_> {
+    fn holds(&self, op: BinaryOp) -> bool {
         match op {
-            BinaryOp::Lt => known(&positive, &nonpositive),
-            BinaryOp::Le => known(&nonnegative, &negative),
-            BinaryOp::Gt => known(&negative, &nonnegative),
-            BinaryOp::Ge => known(&nonpositive, &positive),
-            BinaryOp::Eq => known(&|| nonnegative() && nonpositive(), &|| {
-                self.differ_in_class(a, b) || positive() || negative()
-            }),
-            BinaryOp::Ne => self.decide(BinaryOp::Eq, a, b).map(|equal| !equal),
-            _ => None,
+            BinaryOp::Lt => self.is_positive(),
+            BinaryOp::Le => self.is_nonnegative(),
+            BinaryOp::Gt => self.is_negative(),
+            BinaryOp::Ge => self.is_nonpositive(),
+            BinaryOp::Eq => self.is_nonnegative() && self.is_nonpositive(),
+            BinaryOp::Ne => self.differ_in_class() || self.is_positive() || self.is_negative(),
+            _ => false,
         }
     }
 
+    fn is_positive(&self) -> bool {
+        !self.apart.at_most(0) && (self.apart.at_least(1) || self.proves(1, -1))
+    }
+
+    fn is_nonnegative(&self) -> bool {
+        !self.apart.at_most(-1) && (self.apart.at_least(0) || self.proves(1, 0))
+    }
+
+    fn is_negative(&self) -> bool {
+        !self.apart.at_least(0) && (self.apart.at_most(-1) || self.proves(-1, -1))
+    }
+
+    fn is_nonpositive(&self) -> bool {
+        !self.apart.at_least(1) && (self.apart.at_most(0) || self.proves(-1, 0))
+    }
+
+    /// Whether the difference, times `factor` and plus `gap`, is proved to be at least 0.
+    fn proves(&self, factor: i128, gap: i128) -> bool {
+        let poly = self.difference.scale(factor).and_then(|poly| poly.plus(gap));
+        poly.is_some_and(|poly| self.analyzer.prove_nonnegative(poly))
+    }
+
     /// Whether divisibility alone says that the values differ.
-    fn differ_in_class(&self, a: &Expr, b: &Expr) -> bool {
-        let ((c, x), (d, y)) = (self.modular(a), self.modular(b));
+    fn differ_in_class(&self) -> bool {
+        let (a, b) = self.operands;
+        let ((c, x), (d, y)) = (self.analyzer.modular(a), self.analyzer.modular(b));
         let common = super::poly::gcd(c, d);
         match x.checked_sub(y) {
             Some(gap) if common == 0 => gap != 0,
@@ -64,63 +82,143 @@ impl Analyzer {
             None => false,
         }
     }
+}
 
-    /// Whether the polynomial is proved to be at least 0.
-    pub(crate) fn prove_nonnegative(&self, poly: &Poly) -> bool {
-        if let Some(known) = self.caches.borrow().proved.get(poly) {
-            return *known;
-        }
-        let mut budget = BUDGET;
-        let found = self.nonnegative(poly, 0, &mut budget);
-        self.caches.borrow_mut().proved.insert(poly.clone(), found);
-        found
+/// A search for one proof.
+struct Search<'a> {
+    analyzer: &'a Analyzer,
+    /// What is known, as polynomials that are at least 0.
+    facts: Rc<Vec<Poly>>,
+    /// Steps that are left.
+    budget: u32,
+    /// What was looked at in vain at a depth, and the steps that this took. Facts lead to the same polynomial in every order
+    /// in which they are subtracted.
+    failed: Vec<(u32, Poly, u32)>,
+}
+
+impl Search<'_> {
+    /// Whether a way is found to show the polynomial, which is reduced, at least 0.
+    fn nonnegative(&mut self, poly: Poly, depth: u32) -> bool {
+        self.analyzer.poly_interval(&poly).at_least(0) || self.without_atom_or_fact(poly, depth)
     }
 
-    fn nonnegative(&self, poly: &Poly, depth: u32, budget: &mut u32) -> bool {
-        let poly = poly.clone().reduced();
-        if self.poly_interval(&poly).at_least(0) {
-            return true;
-        }
-        if poly.as_constant().is_some() || depth >= MAX_DEPTH || *budget == 0 {
+    /// The same of a polynomial whose bounds do not tell.
+    fn without_atom_or_fact(&mut self, poly: Poly, depth: u32) -> bool {
+        if poly.as_constant().is_some() || depth >= MAX_DEPTH || self.budget == 0 {
             return false;
         }
-        *budget -= 1;
+        let same = |(at, known, _): &&(u32, Poly, u32)| *at == depth && *known == poly;
+        if let Some((_, _, n_steps)) = self.failed.iter().find(same)
+            && *n_steps <= self.budget
+        {
+            self.budget -= n_steps;
+            return false;
+        }
+        let before = self.budget;
+        self.budget -= 1;
         super::count_step();
-        let less_facts = self.without_facts(&poly);
-        if less_facts.iter().any(|p| self.poly_interval(p).at_least(0)) {
+        let analyzer = self.analyzer;
+        let less_facts = self.less_facts(&poly);
+        if less_facts.iter().any(|p| analyzer.poly_interval(p).at_least(0)) {
             return true;
         }
         let mut atoms = poly.atoms();
         if atoms.len() > 1 {
-            atoms.sort_by(|a, b| self.compare_atoms(*a, *b));
-            atoms.sort_by_cached_key(|id| std::cmp::Reverse(self.atom_rank(*id)));
+            atoms.sort_by(|a, b| {
+                let by_rank = analyzer.atom_rank(*b).cmp(&analyzer.atom_rank(*a));
+                by_rank.then_with(|| analyzer.compare_atoms(*a, *b))
+            });
         }
-        for id in atoms {
-            let Some(ways) = self.bounded(&poly, id) else { continue };
-            if ways.iter().any(|way| way.iter().all(|p| self.nonnegative(p, depth + 1, budget))) {
-                return true;
-            }
-            break;
+        let ways = atoms.into_iter().find_map(|id| analyzer.bounded(&poly, id)).unwrap_or_default();
+        let is_found =
+            ways.into_iter().any(|way| way.into_iter().all(|p| self.nonnegative(p.reduced(), depth + 1)))
+                || less_facts.into_iter().any(|p| self.without_atom_or_fact(p, depth + 4));
+        // Where steps ran out, more of them might have found something.
+        if !is_found && self.budget > 0 {
+            self.failed.push((depth, poly, before - self.budget));
         }
-        less_facts.iter().any(|p| self.nonnegative(p, depth + 4, budget))
+        is_found
     }
 
     /// The polynomial less each known inequality, as often as one product of it is in the polynomial.
-    fn without_facts(&self, poly: &Poly) -> Vec<Poly> {
-        let facts = self.fact_polys();
-        let less = facts.iter().filter_map(|fact| {
-            let shared = fact.products().filter_map(|(product, c)| {
-                let (_, found) = poly.products().find(|(p, _)| *p == product)?;
+    fn less_facts(&self, poly: &Poly) -> Vec<Poly> {
+        let less = self.facts.iter().filter_map(|fact| {
+            let shared = fact.common_products(poly).filter_map(|(product, c, found)| {
                 (found % c == 0 && found / c > 0).then_some((product, found / c))
             });
-            let (_, times) = shared.min_by(|(a, _), (b, _)| self.compare_products(a, b))?;
+            let (_, times) = shared.min_by(|(a, _), (b, _)| self.analyzer.compare_products(a, b))?;
             Some(poly.add_scaled(fact, -times)?.reduced())
         });
         less.take(8).collect()
     }
+}
+
+impl Analyzer {
+    /// Whether `a op b` is known for integer operands of one scalar type.
+    pub(crate) fn decide(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Option<bool> {
+        if op == BinaryOp::Ne {
+            return self.decide(BinaryOp::Eq, a, b).map(|equal| !equal);
+        }
+        let (compared, otherwise) = (self.compared(a, b)?, negated(op)?);
+        if compared.holds(op) { Some(true) } else { compared.holds(otherwise).then_some(false) }
+    }
+
+    /// Whether `a op b` is known to hold. Where it is not, nobody asks whether it is known not to, which takes as long.
+    pub(crate) fn holds(&self, op: BinaryOp, a: &Expr, b: &Expr) -> bool {
+        self.compared(a, b).is_some_and(|compared| compared.holds(op))
+    }
+
+    fn compared<'a>(&'a self, a: &'a Expr, b: &'a Expr) -> Option<Compared<'a>> {
+        if a.ty() != b.ty() || !a.ty().is_scalar() || a.dtype().is_float() {
+            return None;
+        }
+        let difference = self.poly(b).add_scaled(&self.poly(a), -1)?;
+        let apart = self.poly_interval(&difference);
+        Some(Compared { analyzer: self, operands: (a, b), difference, apart })
+    }
+
+    /// Whether the polynomial is proved to be at least 0.
+    fn prove_nonnegative(&self, poly: Poly) -> bool {
+        if let Some(known) = self.caches.borrow().proved.get(&poly) {
+            return *known;
+        }
+        let found = !self.is_refuted(&poly) && {
+            let facts = self.fact_polys();
+            let mut search = Search { analyzer: self, facts, budget: BUDGET, failed: Vec::new() };
+            search.nonnegative(poly.clone().reduced(), 0)
+        };
+        self.caches.borrow_mut().proved.insert(poly, found);
+        found
+    }
+
+    /// Whether the polynomial is below 0 in an example.
+    fn is_refuted(&self, poly: &Poly) -> bool {
+        let examples = &self.facts.examples;
+        examples.come() && examples.have_negative(&self.poly_values(poly, &mut { MOST_PARTS }))
+    }
+
+    fn poly_values(&self, poly: &Poly, left: &mut u32) -> Values {
+        poly.products().fold(Values::constant(poly.constant_term()), |sum, (ids, coeff)| {
+            let factors = ids.iter().map(|id| self.atom_values(*id, left));
+            sum.add(&factors.fold(Values::constant(coeff), |product, factor| product.mul(&factor)))
+        })
+    }
+
+    fn atom_values(&self, id: AtomId, left: &mut u32) -> Values {
+        if *left == 0 {
+            return Values::default();
+        }
+        *left -= 1;
+        match self.atom(id).as_deref() {
+            Some(Atom::Leaf(expr)) => self.facts.examples.values_of(expr, left),
+            Some(Atom::Div(poly, c)) => self.poly_values(poly, left).floor_div(&Values::constant(*c)),
+            Some(Atom::Mod(poly, c)) => self.poly_values(poly, left).floor_mod(&Values::constant(*c)),
+            None => Values::default(),
+        }
+    }
 
     /// Known inequalities as polynomials that are at least 0.
-    fn fact_polys(&self) -> std::rc::Rc<Vec<Poly>> {
+    fn fact_polys(&self) -> Rc<Vec<Poly>> {
         if let Some(found) = &self.caches.borrow().facts {
             return found.clone();
         }
@@ -128,20 +226,28 @@ impl Analyzer {
             let difference = self.poly(&fact.larger).add_scaled(&self.poly(&fact.smaller), -1)?;
             difference.plus(-fact.gap)
         });
-        let polys = std::rc::Rc::new(polys.collect::<Vec<Poly>>());
+        let polys = Rc::new(polys.collect::<Vec<Poly>>());
         self.caches.borrow_mut().facts = Some(polys.clone());
         polys
     }
 
-    /// How early an atom is replaced: later loops first, and what is made of a variable before the variable.
+    /// How early a proof replaces an atom: later loops first, and what is made of a variable before the variable.
     fn atom_rank(&self, id: AtomId) -> (usize, bool) {
-        let Some(atom) = self.atom(id) else { return (0, false) };
-        match &*atom {
+        let atom = match self.caches.borrow().atoms.at(id as usize) {
+            Some((_, AtomFound { rank: Some(known), .. })) => return *known,
+            Some((atom, _)) => atom.clone(),
+            None => return (0, false),
+        };
+        let found = match &*atom {
             Atom::Leaf(expr) => (self.loop_depth(expr).map_or(0, |depth| depth + 1), expr.as_var().is_none()),
             Atom::Div(poly, _) | Atom::Mod(poly, _) => {
                 (poly.atoms().into_iter().map(|id| self.atom_rank(id).0).max().unwrap_or(0), true)
             }
+        };
+        if let Some(slot) = self.caches.borrow_mut().atoms.at_mut(id as usize) {
+            slot.rank = Some(found);
         }
+        found
     }
 
     /// Ways to show the polynomial at least 0 without one of its atoms; `None` where nothing bounds the atom.

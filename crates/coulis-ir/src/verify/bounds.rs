@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::suspects::{Suspects, suspects};
 use super::{Check, Group, Property, Report};
 use crate::atom::Atom;
 use crate::buffer::Buffer;
@@ -43,10 +44,11 @@ fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
         names: Rc::default(),
     };
     let strided = kernel.param_buffers().filter(|b| !b.strides.is_empty());
-    let spans = strided.map(|b| (b.data.id(), span(b))).collect();
+    let sizes = Sizes { form: kernel.form, spans: strided.map(|b| (b.data.id(), span(b))).collect() };
+    let suspects = suspects(&kernel.body, &sizes);
     // The extents of scope ids are not complete yet.
     let cluster_blocks = (kernel.form != Form::Tiled).then_some(1);
-    Walk { form: kernel.form, spans, cluster_blocks, report }.stmt(&kernel.body, &place);
+    Walk { sizes, suspects, cluster_blocks, report }.stmt(&kernel.body, &place);
 }
 
 /// Most values of loops that are tried to tell whether conditions exclude each other.
@@ -168,11 +170,31 @@ impl Place {
     }
 }
 
-struct Walk<'r, 'k> {
-    form: Form,
+/// What the indices of a kernel's accesses must be below.
+pub(super) struct Sizes {
+    pub form: Form,
     /// Elements from the first to past the last of parameters with strides, by their pointers. The printed size of
     /// their one-dimensional aliases says nothing: it is 0 for a broadcast view.
-    spans: FastMap<VarId, Option<i128>>,
+    pub spans: FastMap<VarId, Option<i128>>,
+}
+
+impl Sizes {
+    /// Of each index of a buffer, where that is a constant.
+    pub fn of(&self, buffer: &Buffer) -> SmallVec<[Option<i128>; 4]> {
+        match self.form {
+            Form::Flat => smallvec![match self.spans.get(&buffer.data.id()) {
+                Some(span) => *span,
+                None => flat_size(buffer),
+            }],
+            Form::Nest | Form::Tiled => buffer.shape.iter().map(Expr::as_int).collect(),
+        }
+    }
+}
+
+struct Walk<'r, 'k> {
+    sizes: Sizes,
+    /// All else needs no look.
+    suspects: Suspects,
     /// Blocks of the cluster around the statement, where their number is a constant.
     cluster_blocks: Option<i128>,
     report: &'r mut Report<'k>,
@@ -180,6 +202,9 @@ struct Walk<'r, 'k> {
 
 impl<'k> Walk<'_, 'k> {
     fn stmt(&mut self, stmt: &'k Stmt, place: &Place) {
+        if !self.suspects.are_in(stmt) {
+            return;
+        }
         for expr in crate::visit::stmt_exprs(stmt).into_iter().filter(|expr| expr.reads_memory()) {
             self.expr(stmt, expr, place, &mut Seen::default());
         }
@@ -283,13 +308,7 @@ impl<'k> Walk<'_, 'k> {
     }
 
     fn access(&mut self, stmt: &'k Stmt, buffer: &Buffer, indices: &[Expr], place: &Place) {
-        let sizes: SmallVec<[Option<i128>; 4]> = match self.form {
-            Form::Flat => smallvec![match self.spans.get(&buffer.data.id()) {
-                Some(span) => *span,
-                None => flat_size(buffer),
-            }],
-            Form::Nest | Form::Tiled => buffer.shape.iter().map(Expr::as_int).collect(),
-        };
+        let sizes = self.sizes.of(buffer);
         for (index, size) in indices.iter().zip(sizes) {
             let Some(size) = size else { continue };
             let is_certain = |_: &i128| !place.is_never_reached() && !place.is_weighed_against_data(index);
@@ -349,17 +368,20 @@ fn span(buffer: &Buffer) -> Option<i128> {
     Some(last + 1)
 }
 
+/// The index of the first lane, and how far that of the last one is from it; `None` of lanes that are no steps.
+pub(super) fn lanes_of(index: &Expr) -> Option<(&Expr, i128)> {
+    match index.node() {
+        Node::Ramp(base, stride) => {
+            Some((base, stride.as_int()?.checked_mul(i128::from(index.lanes()) - 1)?))
+        }
+        Node::Broadcast(base) => Some((base, 0)),
+        _ => (index.lanes() == 1).then_some((index, 0)),
+    }
+}
+
 /// A value outside `[0, size)` that the index certainly takes, or that bounds all the values it takes.
 fn value_outside(index: &Expr, size: i128, place: &Place) -> Option<i128> {
-    let (base, last_lane) = match index.node() {
-        Node::Ramp(base, stride) => {
-            let step = stride.as_int()?;
-            (base, step.checked_mul(i128::from(index.lanes()) - 1)?)
-        }
-        Node::Broadcast(base) => (base, 0),
-        _ if index.lanes() == 1 => (index, 0),
-        _ => return None,
-    };
+    let (base, last_lane) = lanes_of(index)?;
     let outside = |v: &i128| *v < 0 || *v >= size;
     let shifts = [0, last_lane];
     if let Some(value) = base.as_int() {
