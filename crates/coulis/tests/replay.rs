@@ -16,8 +16,11 @@ use coulis::{Arguments, CompileOptions, DType, DeviceChoice, Normalize, Request,
 /// A call for each strategy of the catalogue: shape and axes, of statistics or else of what takes two folds.
 const CALLS: &[(&str, &[i64], &[i64])] = &[
     ("near_rows", &[300, 128], &[1]),
+    // No cache holds it.
+    ("rows_apart", &[64, 64, 512], &[0, 2]),
     ("short_rows", &[3000, 6], &[1]),
-    ("rows", &[9, 5000], &[1]),
+    // Runs by any vectors make it up: a cut, whose length counts vectors, would not follow their number.
+    ("rows", &[9, 4096], &[1]),
     ("interleaved", &[5000, 3], &[0]),
     ("near_columns", &[9, 24, 1024], &[1]),
     ("columns", &[700, 600], &[0]),

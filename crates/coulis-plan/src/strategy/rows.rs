@@ -102,9 +102,10 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     let by_chains = narrower.is_some();
     let runs = narrower.unwrap_or(runs);
     let lanes = runs.lanes.min(floor_pow2(extent));
-    // Chains of one vector leave half as many lanes to close as two vectors of one chain.
-    let is_chained = by_chains || pages_of(runs.lanes) == 1 && even_chains(extent, &runs) > 1;
-    let beside = if is_chained { 1 } else { facts.unroll_of(lanes, runs.state_bytes) };
+    let beside = facts.unroll_of(lanes, runs.state_bytes);
+    // Chains of one vector leave fewer lanes to close than as many vectors of one chain, where there are more of them.
+    let is_chained = by_chains || pages_of(runs.lanes) == 1 && even_chains(extent, &runs) > beside;
+    let beside = if is_chained { 1 } else { beside };
     let mut unroll = beside.min(most_beside);
     while unroll > 1 && lanes * unroll > extent {
         unroll /= 2;
