@@ -1,15 +1,16 @@
 //! Loops under `pragma_prefetch`, `pragma_prefetch_l2` or `pragma_prefetch_bytes` say ahead of time which memory they will
 //! read.
 //!
-//! The value of the pragma is a distance. That of the first two counts iterations: each asks for what the iteration that many later
-//! reads from buffers that it does not write, one cache line at a time and no line twice, not even where it walks the same memory
-//! again in another loop. Hardware finds straight
-//! streams by itself, but late: it forgets them at the end of each page, loses them among several, and brings lines
-//! only as far as the second cache; a loop that computes while it reads waits there. Lines that the other side of a
-//! branch reads, or that depend on what the iteration computes, are left out, and so are the hints of an iteration
-//! that would need more than [`MAX_LINES`]. The value of the third counts bytes, for loops that go through memory front to back:
-//! each access asks for what lies so far behind it, so that all of an iteration that is cut into loops and single accesses
-//! is asked for in the same order; from 16 KiB on into the second-level cache only. A hint may lie outside of its buffer, so none needs a guard.
+//! The value of the pragma is a distance. That of the first two counts iterations: each asks for what the iteration that many
+//! later reads from buffers that it does not write, one cache line at a time and no line twice, not even where it walks the
+//! same memory again in another loop. The value of the third counts bytes, for loops that go through memory front to back: each
+//! access asks for what lies so far behind it, so that all of an iteration that is cut into loops and single accesses is asked
+//! for in the same order; by more than 16 KiB into the second-level cache only.
+//!
+//! Hardware finds straight streams by itself, but late: it forgets them at the end of each page, loses them among several, and
+//! brings lines only as far as the second cache; a loop that computes while it reads waits there. Lines that the other side of a
+//! branch reads, or that depend on what the iteration computes, are left out, and so are the hints of an iteration that would
+//! need more than [`MAX_LINES`]. A hint may lie outside of its buffer, so none needs a guard.
 //!
 //! Where the iterations of a loop below read pieces of several rows that together are one stretch of memory, they ask
 //! for it front to back, each for its share, and not row after row for what the same iteration reads later: hardware
@@ -20,9 +21,8 @@
 
 use std::cell::RefCell;
 
-use coulis_ir::hash::{FastMap, FastSet};
-
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
+use coulis_ir::hash::{FastMap, FastSet};
 use coulis_ir::remark::{PREFETCH, PREFETCH_BYTES, PREFETCH_L2, is_pragma};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, substitute_expr, uses_any};
