@@ -59,8 +59,10 @@ const AHEAD_BYTES: i64 = 512;
 /// in registers, fewer rows are visited then.
 const AHEAD_OF_ROWS_BYTES: i64 = 8 << 10;
 const ROWS_FRONT_TO_BACK: i64 = 4;
-/// Bytes that a visit with runs reads there for each byte of the states that it reads and writes.
+/// Bytes that a visit with runs reads there for each byte of the states that it reads and writes; more where these are wider than
+/// what runs keep.
 const BYTES_A_STATE: i64 = 2;
+const BYTES_A_WIDE_STATE: i64 = 4;
 /// Bytes of the states of tiles that are folded together: most of a first-level cache. Fewer tiles than these have states that are
 /// more to bring there than pieces of memory that follow each other save.
 const TOGETHER_BYTES: i64 = 32 << 10;
@@ -81,9 +83,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
     let is_narrow = in_memory && extent * width <= PAGE_BYTES / 2;
     let front_to_back = facts.reads_front_to_back();
+    let bytes_a_state =
+        if facts.runs(ROWS_A_VISIT).are_narrower { BYTES_A_WIDE_STATE } else { BYTES_A_STATE };
     let longest = match front_to_back && in_memory {
         _ if is_narrow => ROWS_OF_A_RUN,
-        true => ROWS_A_VISIT.min(floor_pow2(BYTES_A_STATE * state_bytes(reducer) / width)),
+        true => ROWS_A_VISIT.min(floor_pow2(bytes_a_state * state_bytes(reducer) / width)),
         false => ROWS_A_VISIT,
     };
     let runs = facts.runs(if rows.is_some() { longest } else { 1 });

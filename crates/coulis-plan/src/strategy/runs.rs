@@ -24,6 +24,8 @@ pub struct Runs {
     pub operations: i64,
     /// Whether each run is walked again.
     pub walked_again: bool,
+    /// Whether runs keep at most half the width of states.
+    pub are_narrower: bool,
 }
 
 /// Most chains of a run.
@@ -46,6 +48,7 @@ impl Facts<'_> {
             chains: 1,
             operations: operations(lanes, step_work),
             walked_again: false,
+            are_narrower: false,
         };
         let Some(quick) = reducer.quick.as_ref().filter(|_| self.target.vector_bytes <= 256) else {
             return none;
@@ -55,20 +58,20 @@ impl Facts<'_> {
         let bytes = || dtypes.iter().map(|dtype| dtype.bytes());
         let widest = bytes().max().unwrap_or(1);
         let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
-        let narrower = 2 * widest <= widest_field(reducer);
+        let are_narrower = 2 * widest <= widest_field(reducer);
         let once = |step: &Lambda| work_of(&stepped(step, &quick.lift));
         // Walks that few runs need cost little.
         let walks = quick.rewalks.iter().filter(|walk| walk.is_always());
         let of_walks: usize = walks.map(|walk| once(&walk.step)).sum();
         let run_work = once(&quick.step) + of_walks;
-        if masked || steps < 4 || !(narrower || run_work < step_work) {
+        if masked || steps < 4 || !(are_narrower || run_work < step_work) {
             return none;
         }
         let lanes = self.lanes_of(widest);
         let state_bytes = bytes().map(|b| b as i64).sum();
         let operations = operations(lanes, run_work);
         let chains = if steps < longest { self.chains(quick, lanes) } else { 1 };
-        Runs { lanes, state_bytes, steps, chains, operations, walked_again: of_walks > 0 }
+        Runs { lanes, state_bytes, steps, chains, operations, walked_again: of_walks > 0, are_narrower }
     }
 
     /// The same runs of as many lanes as one register holds, where they have more. Each lane is closed into a state as often as it
