@@ -116,6 +116,9 @@ struct Span {
     end: i128,
 }
 
+/// Bytes from an element of some memory on.
+type Done = FastMap<(VarId, Expr), Vec<(i128, i128)>>;
+
 struct Hints {
     hint: Atom,
     var: Var,
@@ -125,8 +128,8 @@ struct Hints {
     bytes: i128,
     /// Memory that the loop writes.
     written: FastSet<VarId>,
-    /// What has been asked for in an iteration, by memory and first element: bytes from that on.
-    done: RefCell<FastMap<(VarId, Expr), Vec<(i128, i128)>>>,
+    /// What has been asked for in an iteration.
+    done: RefCell<Done>,
 }
 
 impl Hints {
