@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) m32x8 cx_convert_m8x8_m32(m8x8 a)
 static inline __attribute__((always_inline)) f32x8 cx_splat_f32x8(f32 a) { return (f32x8){a, a, a, a, a, a, a, a}; }
 static inline __attribute__((always_inline)) f32x8 cx_select_f32x8(m32x8 m, f32x8 a, f32x8 b)
 {
-#ifdef CX_GCC_AVX512
+#if defined CX_GCC_AVX512
     return (f32x8)__builtin_ia32_blendmps_256_mask((f32x8)b, (f32x8)a, m);
 #elif defined CX_GCC_AVX2
     return (f32x8)__builtin_ia32_blendvps256((f32x8)b, (f32x8)a, (f32x8)m);

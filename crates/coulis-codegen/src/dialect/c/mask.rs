@@ -20,19 +20,17 @@ fn body(fast: Option<String>, generic: &str) -> String {
     body_or(fast, None, generic)
 }
 
-/// The same with another for machines that have AVX2 and no mask registers.
+/// The same with another for machines that have AVX2 and no mask registers. With these, gcc 12 makes the opposite of a selection by
+/// `pblendvb` between two vectors of 16-bit integers of which the mask says that one is greater.
 fn body_or(avx512: Option<String>, avx2: Option<String>, generic: &str) -> String {
-    let guarded = [("CX_GCC_AVX512", avx512), ("CX_GCC_AVX2", avx2)];
-    let guarded: Vec<String> = (guarded.into_iter())
-        .filter_map(|(guard, fast)| Some(format!("if defined {guard}\n    {}\n", fast?)))
-        .collect();
-    match guarded.join("#el").as_str() {
-        "" => format!(" {{ {generic} }}\n"),
-        some => {
-            // One guard alone reads as it always did.
-            let first = some.strip_prefix("if defined ").unwrap_or(some);
-            format!("\n{{\n#ifdef {first}#else\n    {generic}\n#endif\n}}\n")
-        }
+    let without = if avx512.is_none() { " && !defined CX_GCC_AVX512" } else { "" };
+    let avx2 = avx2.map(|fast| (format!("defined CX_GCC_AVX2{without}"), fast));
+    let guarded = [avx512.map(|fast| ("defined CX_GCC_AVX512".to_owned(), fast)), avx2];
+    let guarded: Vec<String> =
+        guarded.into_iter().flatten().map(|(guard, fast)| format!("if {guard}\n    {fast}\n")).collect();
+    match guarded.as_slice() {
+        [] => format!(" {{ {generic} }}\n"),
+        some => format!("\n{{\n#{}#else\n    {generic}\n#endif\n}}\n", some.join("#el")),
     }
 }
 
