@@ -486,3 +486,21 @@ fn rows_that_lie_apart_are_folded_in_the_order_of_memory() {
         assert_ne!(of(&shape, &[0, 2]).0, "rows_apart", "{why}");
     }
 }
+
+#[test]
+fn rows_that_lie_apart_have_a_plan_on_every_machine() {
+    for (vector_bytes, pages) in [(16, 1), (32, 1), (64, 1), (32, 4), (64, 4)] {
+        for length in [7, 49, 196, 1000, 4096] {
+            for op in ["sum", "var", "logsumexp"] {
+                for (images, channels) in [(1 << 12, 64), (63, 2048)] {
+                    let target = cpu(vector_bytes, pages);
+                    let shape = [images, channels, length];
+                    let (spec, sketch, strategy) = planned(op, &shape, &[0, 2], &target);
+                    let planned = schedule(&spec, strategy, &sketch)
+                        .unwrap_or_else(|error| panic!("{op} of {shape:?} by {}: {error}", strategy.name));
+                    build_nest(&planned.schedule, planned.schedule.program().args(), "reduce").unwrap();
+                }
+            }
+        }
+    }
+}
