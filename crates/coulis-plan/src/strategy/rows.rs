@@ -476,7 +476,7 @@ pub fn place_whole(
     Ok(site)
 }
 
-/// Has the loop over rows ask for what lies behind what it reads, where these have a head.
+/// Has the loop over rows ask for what lies behind what it reads, where the sketch says how far.
 fn ask_behind(s: &mut Schedule, rows: Option<&Site>, sketch: &Sketch) -> Result<(), ScheduleError> {
     match rows.filter(|_| sketch.bytes_ahead > 0) {
         Some(rows) => s.pragma(rows.stage, &rows.at, PREFETCH_BYTES, Attr::Int(sketch.bytes_ahead)),

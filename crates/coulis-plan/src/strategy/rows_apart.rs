@@ -76,11 +76,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             format!("{n_beside} rows of {row_bytes} bytes"),
         ));
     };
-    let spec = of_rows(facts.spec, 1);
-    let of_rows = Facts { spec: &spec, target: facts.target, room: facts.room };
-    let (are_short, sketch) = match short_rows::propose(&of_rows) {
+    let spec = rows_of(facts.spec, 1);
+    let rows_facts = Facts { spec: &spec, target: facts.target, room: facts.room };
+    let (are_short, sketch) = match short_rows::propose(&rows_facts) {
         Ok(sketch) => (true, sketch),
-        Err(_) => (false, rows::sketch(&of_rows, i64::MAX)?),
+        Err(_) => (false, rows::sketch(&rows_facts, i64::MAX)?),
     };
     let sketch = Sketch { parallel: false, outer_is_long: false, streams: false, asks_every: 0, ..sketch };
     let mut constant = sketch.constant.clone();
@@ -115,7 +115,7 @@ fn tiles(facts: &Facts, n_beside: i64, n_along: i64, row_bytes: i64) -> Option<(
 }
 
 /// Its rows as a problem of their own, of which there is an output each; those of an output are in so many parts.
-fn of_rows(spec: &Spec, chunks: i64) -> Spec {
+fn rows_of(spec: &Spec, chunks: i64) -> Spec {
     let problem = &spec.problem;
     let mut dims = Vec::new();
     for (at, dim) in problem.dims.iter().enumerate() {
@@ -140,7 +140,7 @@ fn of_rows(spec: &Spec, chunks: i64) -> Spec {
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
-    let Some(of_rows_sketch) = &sketch.of_rows else { return Ok(()) };
+    let Some(of_rows) = &sketch.of_rows else { return Ok(()) };
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let mut along = s.stage(state)?.reduce_axes()[0].clone();
@@ -162,8 +162,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         at = spread(s, root, n_outer, &at)?;
     }
     rows_inside(s, folded, n_outer)?;
-    let rows_spec = of_rows(spec, sketch.chunks);
-    let OfRows { are_short, sketch: of_row } = &**of_rows_sketch;
+    let rows_spec = rows_of(spec, sketch.chunks);
+    let OfRows { are_short, sketch: of_row } = &**of_rows;
     if *are_short {
         short_rows::fold_short(s, (row, folded), &rows_spec, of_row)?;
     } else {
