@@ -10,6 +10,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, stmt_children, stmt_exprs};
 use coulis_ir::{Buffer, DType, Stmt};
 
+use crate::affine::split;
 use crate::simplify::{with_condition, with_let, with_loop};
 
 /// Whether this node by itself may stop the program: an integer division by anything but a constant other than 0.
@@ -31,6 +32,8 @@ fn divisor(expr: &Expr) -> Option<&Expr> {
 #[derive(Clone)]
 pub struct Eager<'a> {
     known: &'a Analyzer,
+    /// Parameters of the kernel, one-dimensional aliases of whose memory are accessed.
+    params: &'a [Buffer],
     /// Places that are accessed here in any case, as extents and index: what is inside one memory is inside all of its size.
     accessed: FastSet<(Vec<Expr>, Vec<Expr>)>,
     /// Divisors of what is computed here in any case.
@@ -40,7 +43,12 @@ pub struct Eager<'a> {
 impl<'a> Eager<'a> {
     /// Nothing but what is known of the variables.
     pub fn new(known: &'a Analyzer) -> Eager<'a> {
-        Eager { known, accessed: FastSet::default(), divisors: FastSet::default() }
+        Eager { known, params: &[], accessed: FastSet::default(), divisors: FastSet::default() }
+    }
+
+    /// The same in a kernel of these parameters.
+    pub fn of(self, params: &'a [Buffer]) -> Eager<'a> {
+        Eager { params, ..self }
     }
 
     /// Beside that, what is accessed and computed where the expression is.
@@ -98,9 +106,7 @@ impl<'a> Eager<'a> {
     /// Whether nothing that the statement does fails here, where what its own conditions on memory keep out is done too.
     /// What stands under conditions inside its values is looked at where these are made vectors.
     pub fn has_all_of(&self, stmt: &Stmt) -> bool {
-        let under = |known: &Analyzer, body: &Stmt| {
-            Eager { known, accessed: self.accessed.clone(), divisors: self.divisors.clone() }.has_all_of(body)
-        };
+        let under = |known: &Analyzer, body: &Stmt| Eager { known, ..self.clone() }.has_all_of(body);
         let place = match stmt {
             Stmt::Store { buffer, indices, .. } => self.is_inside(buffer, indices),
             _ => true,
@@ -160,6 +166,26 @@ impl<'a> Eager<'a> {
         self.accessed.contains(&(buffer.shape.clone(), indices.to_vec()))
             || (indices.len() == buffer.shape.len()
                 && indices.iter().zip(&buffer.shape).all(|(index, extent)| is_within(index, extent)))
+            || matches!(indices, [index] if self.is_element(buffer, index, &is_within))
+    }
+
+    /// Whether the place is that of an element of a parameter whose strides are variables, of which the size of its memory says
+    /// nothing: what a stride is multiplied by is an index.
+    fn is_element(&self, alias: &Buffer, place: &Expr, is_within: &dyn Fn(&Expr, &Expr) -> bool) -> bool {
+        let Some(param) = self.params.iter().find(|param| param.data == alias.data) else { return false };
+        let mut rest = place.clone();
+        let mut dense = None;
+        for (extent, stride) in param.shape.iter().zip(&param.strides) {
+            match (stride.as_var(), stride.as_int()) {
+                (Some(stride), _) => match split(&rest, stride) {
+                    Some(index) if is_within(&index.coeff, extent) => rest = index.rest,
+                    _ => return false,
+                },
+                (None, Some(1)) if dense.is_none() => dense = Some(extent),
+                _ => return false,
+            }
+        }
+        dense.is_some_and(|extent| is_within(&rest, extent))
     }
 }
 
@@ -209,5 +235,29 @@ mod tests {
         assert!(here.has_all_of(&guarded(at.clone().lt(n.clone()))));
         assert!(!here.has_all_of(&guarded(small.at([at.clone()]).lt(zero.clone()))));
         assert!(here.beside_access(&b, std::slice::from_ref(&at)).is_total(&a.at([at])));
+    }
+
+    #[test]
+    fn accesses_are_total_where_each_index_of_a_strided_parameter_is_within() {
+        let [i, k, stride] = ["i", "k", "stride"].map(|name| Var::new(name, DType::I32));
+        let n = Var::size("n", DType::I32).expr();
+        let [rows, cols] = [Expr::int(4), n.clone()];
+        let param = Buffer::new("a", DType::F32, vec![rows.clone(), cols], MemScope::Global)
+            .derive(|b| b.strides = vec![stride.expr(), Expr::int(1)]);
+        let alias = param.derive(|b| {
+            b.shape = vec![rows * stride.expr()];
+            b.strides = Vec::new();
+        });
+        let mut known = Analyzer::new();
+        known.bind(&i, &Expr::int(0), &Expr::int(4));
+        known.bind(&k, &Expr::int(0), &n);
+        let at = |i: Expr, k: Expr| alias.at([k + i * stride.expr()]);
+        let params = [param];
+        let here = Eager::new(&known).of(&params);
+        assert!(here.is_total(&at(i.expr(), k.expr())));
+        assert!(!Eager::new(&known).is_total(&at(i.expr(), k.expr())));
+        assert!(!here.is_total(&at(i.expr() + Expr::int(1), k.expr())));
+        assert!(!here.is_total(&at(i.expr(), k.expr() + Expr::int(1))));
+        assert!(!here.is_total(&at(i.expr(), k.expr() * stride.expr())));
     }
 }

@@ -63,38 +63,87 @@ pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
     if !any_stmt(&kernel.body, &mut is_vectorized) {
         return Ok(kernel);
     }
-    let body = walk(kernel.body, &Analyzer::new(), context)?;
+    let params: Vec<Buffer> = kernel.param_buffers().cloned().collect();
+    let within = Within { params: &params, context };
+    let body = within.walk(kernel.body, &Analyzer::new())?;
     Ok(Kernel { body, ..kernel })
+}
+
+/// The kernel that loops are in.
+struct Within<'k> {
+    params: &'k [Buffer],
+    context: &'k Context<'k>,
 }
 
 fn is_vectorized(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::For { kind: LoopKind::Vectorized, .. })
 }
 
-fn walk(stmt: Stmt, known: &Analyzer, context: &Context) -> Result<Stmt, LowerError> {
-    match stmt {
-        Stmt::For { var, min, extent, kind: LoopKind::Vectorized, body } => {
-            vectorized(&var, &min, &extent, *body, known, context)
+impl Within<'_> {
+    fn walk(&self, stmt: Stmt, known: &Analyzer) -> Result<Stmt, LowerError> {
+        match stmt {
+            Stmt::For { var, min, extent, kind: LoopKind::Vectorized, body } => {
+                self.vectorized((&var, &min, &extent), *body, known)
+            }
+            Stmt::For { var, min, extent, kind, body } => {
+                let body = self.walk(*body, &with_loop(known, &var, &min, &extent))?;
+                Ok(Stmt::for_(var, min, extent, kind, body))
+            }
+            Stmt::LaunchThread { tag, var, extent, body } => {
+                let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
+                let body = Box::new(self.walk(*body, &inner)?);
+                Ok(Stmt::LaunchThread { tag, var, extent, body })
+            }
+            Stmt::Let { var, value, body } => {
+                let body = self.walk(*body, &with_let(known, &var, &value))?;
+                Ok(Stmt::let_(var, value, body))
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let then = Box::new(self.walk(*then, &with_condition(known, &cond))?);
+                let otherwise = otherwise.map(|s| self.walk(*s, known).map(Box::new)).transpose()?;
+                Ok(Stmt::If { cond, then, otherwise })
+            }
+            other => try_map_children(other, &mut |s| self.walk(s, known)),
         }
-        Stmt::For { var, min, extent, kind, body } => {
-            let body = walk(*body, &with_loop(known, &var, &min, &extent), context)?;
-            Ok(Stmt::for_(var, min, extent, kind, body))
+    }
+
+    fn vectorized(
+        &self,
+        (var, min, extent): (&Var, &Expr, &Expr),
+        body: Stmt,
+        known: &Analyzer,
+    ) -> Result<Stmt, LowerError> {
+        let name = || var.name().to_owned();
+        let Some(count) = extent.as_int() else {
+            let extent = coulis_ir::print::print_expr(extent);
+            return Err(LowerError::VectorizeExtent { var: name(), extent });
+        };
+        if count > MAX_LANES {
+            return Err(LowerError::VectorizeLanes { var: name(), found: count, limit: MAX_LANES });
         }
-        Stmt::LaunchThread { tag, var, extent, body } => {
-            let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
-            let body = Box::new(walk(*body, &inner, context)?);
-            Ok(Stmt::LaunchThread { tag, var, extent, body })
+        if count <= 0 {
+            return Ok(Stmt::NOP);
         }
-        Stmt::Let { var, value, body } => {
-            let body = walk(*body, &with_let(known, &var, &value), context)?;
-            Ok(Stmt::let_(var, value, body))
+        if any_stmt(&body, &mut is_vectorized) {
+            return self.walk(serial(var, min, extent, body), known);
         }
-        Stmt::If { cond, then, otherwise } => {
-            let then = Box::new(walk(*then, &with_condition(known, &cond), context)?);
-            let otherwise = otherwise.map(|s| walk(*s, known, context).map(Box::new)).transpose()?;
-            Ok(Stmt::If { cond, then, otherwise })
+        if count == 1 {
+            return Ok(substituted(body, &FastMap::from_iter([(var.clone(), min.clone())])));
         }
-        other => try_map_children(other, &mut |s| walk(s, known, context)),
+        let lane = var.fresh();
+        let position = sum(min.clone(), lane.expr());
+        let inner = substitute_stmt(body.clone(), &FastMap::from_iter([(var.clone(), position)]));
+        let inner = inline_index_lets(inner);
+        let inner = expand_allocations(inner, &lane, count);
+        let known =
+            with_loop(known, &lane, &Expr::int_of(0, lane.dtype()), &Expr::int_of(count, lane.dtype()));
+        let lanes = Lanes { var: lane, count: count as u32 };
+        let guarded = self.context.simple_mode && has_lane_guard(&inner, &lanes);
+        if guarded || !lanes_are_independent(&inner, &lanes.var, count, &known) {
+            return Ok(serial(var, min, extent, body));
+        }
+        let by_lane = self.context.target.has_threads() && lanes.count <= WRITTEN_OUT;
+        Ok(Vectorizer { known, by_lane, params: self.params }.stmt(&inner, &lanes, None))
     }
 }
 
@@ -103,46 +152,6 @@ fn serial(var: &Var, min: &Expr, extent: &Expr, body: Stmt) -> Stmt {
     let new = var.renamed(&format!("{}_s", var.name()));
     let body = substituted(body, &FastMap::from_iter([(var.clone(), new.expr())]));
     Stmt::for_(new, min.clone(), extent.clone(), LoopKind::Serial, body)
-}
-
-fn vectorized(
-    var: &Var,
-    min: &Expr,
-    extent: &Expr,
-    body: Stmt,
-    known: &Analyzer,
-    context: &Context,
-) -> Result<Stmt, LowerError> {
-    let name = || var.name().to_owned();
-    let Some(count) = extent.as_int() else {
-        let extent = coulis_ir::print::print_expr(extent);
-        return Err(LowerError::VectorizeExtent { var: name(), extent });
-    };
-    if count > MAX_LANES {
-        return Err(LowerError::VectorizeLanes { var: name(), found: count, limit: MAX_LANES });
-    }
-    if count <= 0 {
-        return Ok(Stmt::NOP);
-    }
-    if any_stmt(&body, &mut is_vectorized) {
-        return walk(serial(var, min, extent, body), known, context);
-    }
-    if count == 1 {
-        return Ok(substituted(body, &FastMap::from_iter([(var.clone(), min.clone())])));
-    }
-    let lane = var.fresh();
-    let position = sum(min.clone(), lane.expr());
-    let inner = substitute_stmt(body.clone(), &FastMap::from_iter([(var.clone(), position)]));
-    let inner = inline_index_lets(inner);
-    let inner = expand_allocations(inner, &lane, count);
-    let known = with_loop(known, &lane, &Expr::int_of(0, lane.dtype()), &Expr::int_of(count, lane.dtype()));
-    let lanes = Lanes { var: lane, count: count as u32 };
-    let guarded = context.simple_mode && has_lane_guard(&inner, &lanes);
-    if guarded || !lanes_are_independent(&inner, &lanes.var, count, &known) {
-        return Ok(serial(var, min, extent, body));
-    }
-    let by_lane = context.target.has_threads() && lanes.count <= WRITTEN_OUT;
-    Ok(Vectorizer { known, by_lane }.stmt(&inner, &lanes, None))
 }
 
 /// Puts lets of values that read no memory in the place of their uses, so that indices show what they are.
@@ -214,21 +223,27 @@ fn shorter(lanes: u32, is_known: bool) -> Vec<u32> {
     chain
 }
 
-struct Vectorizer {
+struct Vectorizer<'k> {
     known: Analyzer,
+    params: &'k [Buffer],
     /// Whether passing lanes are covered by one guarded statement each. Where threads keep arrays in registers these have
     /// no address, so that none of their elements may be chosen by a variable.
     by_lane: bool,
 }
 
-impl Vectorizer {
+impl<'k> Vectorizer<'k> {
     /// The same where more is known.
-    fn under(&self, known: Analyzer) -> Vectorizer {
-        Vectorizer { known, by_lane: self.by_lane }
+    fn under(&self, known: Analyzer) -> Vectorizer<'k> {
+        Vectorizer { known, ..*self }
+    }
+
+    /// What may be evaluated here whatever a condition says.
+    fn eager(&self) -> Eager<'_> {
+        Eager::new(&self.known).of(self.params)
     }
 
     /// The same where a condition holds.
-    fn where_holds(&self, cond: &Expr) -> Vectorizer {
+    fn where_holds(&self, cond: &Expr) -> Vectorizer<'k> {
         self.under(with_condition(&self.known, cond))
     }
 
@@ -273,7 +288,7 @@ impl Vectorizer {
                     });
                 }
                 // Lanes whose stores do not happen have their old element read, so that the place is accessed in any case.
-                let here = Eager::new(&self.known).beside_access(buffer, indices).beside(value);
+                let here = self.eager().beside_access(buffer, indices).beside(value);
                 let mut value = lanes.vector(value, &here)?;
                 if let Some(mask) = mask {
                     let old = Expr::load(buffer.clone(), vec![at.clone()]);
@@ -329,7 +344,7 @@ impl Vectorizer {
         let extent = Expr::int_of(i128::from(lanes.count), dtype);
         let buffer = Buffer::new(name, value.dtype(), vec![extent], MemScope::Local);
         let at = Expr::ramp(Expr::int_of(0, dtype), Expr::int_of(1, dtype), lanes.count);
-        let here = Eager::new(&self.known).beside(value);
+        let here = self.eager().beside(value);
         let keep = Stmt::store(&buffer, vec![at], lanes.vector(value, &here)?);
         let rest = make(buffer.at(vec![lanes.var.expr()]));
         Ok(Stmt::allocate(buffer, Stmt::seq([keep, rest])))
@@ -431,7 +446,7 @@ impl Vectorizer {
             return Ok(self.stmt(branch, lanes, mask));
         };
         let bodies: Vec<&Stmt> = [Some(&**then), otherwise.as_deref()].into_iter().flatten().collect();
-        let here = Eager::new(&self.known).beside(cond);
+        let here = self.eager().beside(cond);
         if !bodies.iter().all(|body| here.has_all_of(body)) {
             return Err(NotAVector);
         }

@@ -2,10 +2,13 @@
 
 mod common;
 
+use common::cpu;
 use common::small::{buffer, float, int, size, try_pass, var, vectorized};
 use coulis_ir::expr::Expr;
-use coulis_ir::print::print_stmt;
+use coulis_ir::print::{print_kernel, print_stmt};
 use coulis_ir::{Buffer, DType, MemScope, Stmt};
+use coulis_lower::{Options, lower};
+use coulis_script::parse_module;
 
 #[test]
 fn what_a_condition_guards_is_not_read_for_lanes_that_it_excludes() {
@@ -42,4 +45,25 @@ fn what_a_condition_guards_is_not_read_for_lanes_that_it_excludes() {
     let d = || divisor.at([i()]);
     let quotient = d().not_equal(int(0)).and(int(8).floordiv(d()).gt(int(2)));
     assert!(!vectorizes(choice(quotient, float(1.0))));
+}
+
+#[test]
+fn masked_rows_of_strided_arrays_are_vectors() {
+    let text = "@T.prim_func
+def masked(A: T.handle, W: T.handle, O: T.Buffer((4, 16), \"float32\")):
+    n = T.int64(is_size_var=True)
+    A_1 = T.match_buffer(A, (T.int64(4), n), strides=(\"stride\", T.int64(1)))
+    W_1 = T.match_buffer(W, (T.int64(4), n), \"bool\", strides=(\"stride\", T.int64(1)))
+    for i in range(T.int64(4)):
+        for k in range((n + T.int64(15)) // T.int64(16)):
+            for x in T.vectorized(T.int64(16)):
+                if T.likely(k * T.int64(16) + x < n and W_1[i, k * T.int64(16) + x]):
+                    O[i, x] = O[i, x] + A_1[i, k * T.int64(16) + x]
+";
+    let kernel = parse_module(text).expect("the text parses").remove(0);
+    let target = cpu();
+    let options = Options { target: &target, simple_mode: false };
+    let lowered = lower(kernel, &options, &mut |_, _| {}).expect("the kernel lowers");
+    let printed = print_kernel(&lowered);
+    assert!(printed.contains(" = T.Select(W_1_1["), "{printed}");
 }
