@@ -48,49 +48,79 @@ fn has_lists(text: &str) -> bool {
     ["{A[", "{cx_load", "{-(i8)", "cx_load_every"].iter().any(|list| text.contains(list))
 }
 
+/// Loads of the first so many elements of rows of a length into as many lanes as there are rows.
+#[derive(Clone, Copy)]
+struct Shape {
+    stride: i64,
+    width: i64,
+    lanes: u32,
+}
+
 #[test]
 fn every_row_arrives_in_its_lane() {
-    const ROUNDS: i64 = 2;
     for (dtype, strides, lanes) in CASES {
-        let shapes: Vec<(i64, u32)> =
-            strides.iter().flat_map(|&s| lanes.iter().map(move |&lanes| (s, lanes))).collect();
-        let spans = shapes.iter().map(|(s, l)| s * i64::from(*l));
-        let largest = spans.clone().max().unwrap();
-        let total = spans.sum::<i64>() * ROUNDS;
-        let (a, o) = (buffer("A", dtype, largest * ROUNDS + 1), buffer("O", dtype, total));
-        let (mut stmts, mut wanted, mut first) = (Vec::new(), Vec::new(), 0);
-        for &(stride, lanes) in &shapes {
-            let round = Var::new("round", DType::I64);
-            let (span, count) = (stride * i64::from(lanes), i64::from(lanes));
-            let row = |j: i64| {
-                let from = ramp(round.expr() * int(span) + int(j + 1), stride, lanes);
-                let to = ramp(round.expr() * int(span) + int(first + j * count), 1, lanes);
-                Stmt::store(&o, [to], Expr::load(a.clone(), vec![from]))
-            };
-            // Not in order, so that a group begins at any member.
-            let rows = Stmt::seq((0..stride).map(|j| row((j + stride / 2) % stride)));
-            stmts.push(Stmt::for_(round.clone(), int(0), int(ROUNDS), LoopKind::Serial, rows));
-            for round in 0..ROUNDS {
-                for j in 0..stride {
-                    wanted.extend((0..count).map(|lane| round * span + 1 + j + lane * stride));
-                }
+        let of_stride =
+            |&stride: &i64| lanes.iter().map(move |&lanes| Shape { stride, width: stride, lanes });
+        check(dtype, &strides.iter().flat_map(of_stride).collect::<Vec<_>>(), true);
+    }
+}
+
+#[test]
+fn every_row_of_a_tile_arrives_in_its_lane() {
+    let tile = |stride: i64, width: i64, lanes: u32| Shape { stride, width, lanes };
+    check(DType::F32, &[tile(37, 8, 16), tile(64, 12, 8), tile(48, 2, 4)], true);
+    check(DType::F64, &[tile(33, 6, 8), tile(5, 2, 4)], true);
+    check(DType::F16, &[tile(49, 16, 16), tile(100, 4, 8)], true);
+    check(DType::BF16, &[tile(49, 12, 16)], true);
+    check(DType::U8, &[tile(40, 24, 64), tile(300, 16, 16)], true);
+    check(DType::Bool, &[tile(40, 8, 16)], true);
+    check(DType::I16, &[tile(35, 8, 32)], true);
+    // What is left of a piece goes one by one.
+    check(DType::F32, &[tile(37, 7, 16)], false);
+}
+
+/// Runs stores of such loads, two rounds of each, and compares their results; `no_lists`: that none is an element list.
+#[track_caller]
+fn check(dtype: DType, shapes: &[Shape], no_lists: bool) {
+    const ROUNDS: i64 = 2;
+    let span = |shape: &Shape| shape.stride * i64::from(shape.lanes);
+    let stored = |shape: &Shape| shape.width * i64::from(shape.lanes);
+    let largest = shapes.iter().map(span).max().unwrap();
+    let total = shapes.iter().map(stored).sum::<i64>() * ROUNDS;
+    let (a, o) = (buffer("A", dtype, largest * ROUNDS + 1), buffer("O", dtype, total));
+    let (mut stmts, mut wanted, mut first) = (Vec::new(), Vec::new(), 0);
+    for shape in shapes {
+        let &Shape { stride, width, lanes } = shape;
+        let round = Var::new("round", DType::I64);
+        let (span, stored, count) = (span(shape), stored(shape), i64::from(lanes));
+        let row = |j: i64| {
+            let from = ramp(round.expr() * int(span) + int(j + 1), stride, lanes);
+            let to = ramp(round.expr() * int(stored) + int(first + j * count), 1, lanes);
+            Stmt::store(&o, [to], Expr::load(a.clone(), vec![from]))
+        };
+        // Not in order, so that a group begins at any member.
+        let rows = Stmt::seq((0..width).map(|j| row((j + width / 2) % width)));
+        stmts.push(Stmt::for_(round.clone(), int(0), int(ROUNDS), LoopKind::Serial, rows));
+        for round in 0..ROUNDS {
+            for j in 0..width {
+                wanted.extend((0..count).map(|lane| round * span + 1 + j + lane * stride));
             }
-            first += span * ROUNDS;
         }
-        let body = Stmt::seq(stmts);
-        let buffers = [a.clone(), o.clone()];
-        let text = source(&flat("test", &buffers, body.clone()));
-        assert!(!has_lists(&text), "{dtype}: a load is an element list in\n{text}");
-        let n_elements = (largest * ROUNDS + 1) as usize;
-        let input = Random::new(29).array(dtype, n_elements);
-        let data = vec![input.clone(), vec![0; total as usize * dtype.bytes()]];
-        let output = run_kernel(&device(), &buffers, body.clone(), data.clone()).remove(1);
-        let executed = run_kernel(&executor(), &buffers, body, data).remove(1);
-        assert!(output == executed, "{dtype}: the executor has other bits");
-        for (at, &from) in wanted.iter().enumerate() {
-            let (x, y) = (decode(dtype, &output, at), decode(dtype, &input, from as usize));
-            assert!(x.same(y), "{dtype}: element {at} is {x:?}, want {y:?} from {from}");
-        }
+        first += stored * ROUNDS;
+    }
+    let body = Stmt::seq(stmts);
+    let buffers = [a.clone(), o.clone()];
+    let text = source(&flat("test", &buffers, body.clone()));
+    assert_eq!(!has_lists(&text), no_lists, "{dtype}: of element lists in\n{text}");
+    let n_elements = (largest * ROUNDS + 1) as usize;
+    let input = Random::new(29).array(dtype, n_elements);
+    let data = vec![input.clone(), vec![0; total as usize * dtype.bytes()]];
+    let output = run_kernel(&device(), &buffers, body.clone(), data.clone()).remove(1);
+    let executed = run_kernel(&executor(), &buffers, body, data).remove(1);
+    assert!(output == executed, "{dtype}: the executor has other bits");
+    for (at, &from) in wanted.iter().enumerate() {
+        let (x, y) = (decode(dtype, &output, at), decode(dtype, &input, from as usize));
+        assert!(x.same(y), "{dtype}: element {at} is {x:?}, want {y:?} from {from}");
     }
 }
 

@@ -4,6 +4,9 @@
 //! once. Where a block evaluates all `S` loads, no element is read that they do not read, and the span costs one load
 //! a vector instead of one an element.
 //!
+//! Of longer rows, the first few consecutive offsets, a power of two, are such a span but for gaps between its rows, and a load for each
+//! row.
+//!
 //! The transposition: number the elements of `S` vectors of `n` lanes by `log2 S + log2 n` address bits, the
 //! vector's number above the lane's. Loaded in order, the place of an element is its address, rows of `S` elements
 //! one after another. Wanted is the row in the lane and `j` in the vector's number: the address rotated. A stage
@@ -32,6 +35,11 @@ use crate::c::{Walker, index};
 
 /// The largest stride: more vectors than that leave the registers.
 const MAX_STRIDE: i64 = 32;
+
+/// Bytes of a piece of a row that is one load, at least and at most: those of less take as long as single elements, and those of
+/// more as many vectors that leave the registers.
+const NARROWEST_PIECE: i64 = 8;
+const WIDEST_PIECE: i64 = 16;
 
 /// Bytes within which shuffles of two operands are one instruction on every machine.
 const BLOCK_BYTES: u32 = 16;
@@ -63,6 +71,26 @@ impl Strided {
             && self.base.dtype() == other.base.dtype()
             && self.buffer == other.buffer
             && self.rest == other.rest
+    }
+}
+
+/// Rows of which the first so many elements are transposed: all, or those of a tile.
+#[derive(Clone, Copy)]
+struct Rows {
+    first: u32,
+    stride: u32,
+    width: u32,
+}
+
+impl Rows {
+    /// Elements of one load where blocks are that long: those of several rows where these follow each other.
+    fn piece(self, block: u32) -> u32 {
+        if self.width == self.stride { block } else { block.min(self.width) }
+    }
+
+    /// Where the element is that so many of those transposed follow, from the row on.
+    fn offset(self, row: u32, element: u32) -> u32 {
+        (self.first + row + element / self.width) * self.stride + element % self.width
     }
 }
 
@@ -102,12 +130,13 @@ impl Walker<'_> {
             return Ok(None);
         }
         let Some(this) = Strided::of(expr, &self.offsets) else { return Ok(None) };
-        if !(2..=MAX_STRIDE).contains(&this.stride) {
+        if this.stride < 2 || this.stride.saturating_mul(this.lanes.into()) > i32::MAX.into() {
             return Ok(None);
         }
         let Some((start, members)) = self.siblings(&this) else { return Ok(None) };
-        let vals = if this.stride.count_ones() == 1 {
-            self.load_transposed(&this, start)?
+        let width = members.len() as u32;
+        let vals = if width.is_power_of_two() {
+            self.load_transposed(&this, start, width)?
         } else {
             self.load_blended(&this, start)?
         };
@@ -118,8 +147,8 @@ impl Walker<'_> {
         Ok(self.known(expr))
     }
 
-    /// `stride` loads at consecutive offsets that the block evaluates whatever happens, `this` among them.
-    /// Several spellings of one offset are one member.
+    /// `stride` loads at consecutive offsets that the block evaluates whatever happens, `this` among them, or a number of them that
+    /// divides pieces of rows into tiles. Several spellings of one offset are one member.
     fn siblings(&self, this: &Strided) -> Option<(i64, Vec<Vec<Expr>>)> {
         let mut found: BTreeMap<i64, Vec<Expr>> = BTreeMap::new();
         for expr in self.f.uses.last()?.keys() {
@@ -131,29 +160,45 @@ impl Walker<'_> {
                 found.entry(other.offset).or_default().push(expr.clone());
             }
         }
-        (this.offset - this.stride + 1..=this.offset).find_map(|start| {
+        let all = |start: i64, width: i64| -> Option<(i64, Vec<Vec<Expr>>)> {
             let members: Option<Vec<Vec<Expr>>> =
-                (start..start + this.stride).map(|offset| found.get(&offset).cloned()).collect();
+                (start..start + width).map(|offset| found.get(&offset).cloned()).collect();
             Some((start, members?))
+        };
+        if this.stride <= MAX_STRIDE
+            && let Some(span) =
+                (this.offset - this.stride + 1..=this.offset).find_map(|start| all(start, this.stride))
+        {
+            return Some(span);
+        }
+        // Tiles are counted from the first of the loads that have no gap between them and this one.
+        let first = (0..this.stride).take_while(|back| found.contains_key(&(this.offset - back))).last()?;
+        let bytes = this.buffer.dtype.bytes() as i64;
+        let narrowest = (NARROWEST_PIECE / bytes).max(2);
+        let widest = WIDEST_PIECE / bytes;
+        let widths = std::iter::successors(Some(widest), |width| Some(width / 2));
+        widths.take_while(|width| *width >= narrowest).find_map(|width| {
+            let start = this.offset - first % width;
+            (width < this.stride).then(|| all(start, width)).flatten()
         })
     }
 
-    /// The loads at offsets `start ..`, one a value.
-    fn load_transposed(&mut self, this: &Strided, start: i64) -> Result<Vec<Val>, EmitError> {
+    /// The loads at offsets `start ..`, `width` of them, one a value.
+    fn load_transposed(&mut self, this: &Strided, start: i64, width: u32) -> Result<Vec<Val>, EmitError> {
         let dtype = this.buffer.dtype;
         let ty = if dtype == DType::Bool { CTy::I8 } else { CTy::carrier(dtype) };
-        let stride = this.stride as u32;
         let base = self.span_base(this, start)?;
         let mut vals =
-            vec![Val { ty: moved_as(dtype, ty), parts: Parts::new(), uniform: None }; stride as usize];
+            vec![Val { ty: moved_as(dtype, ty), parts: Parts::new(), uniform: None }; width as usize];
         let mut row = 0;
         for lanes in part_lanes(this.lanes, ty.bytes(), self.options.vector_bytes) {
             let shape = VTy::vector(ty, lanes);
-            let network = Network::new(ty, dtype, lanes, stride);
+            let network = Network::new(ty, dtype, lanes, width);
+            let rows = Rows { first: row, stride: this.stride as u32, width };
             let mut vectors = Vec::new();
-            for vector in 0..stride {
+            for vector in 0..width {
                 let code =
-                    self.load_blocks(&this.buffer, dtype, &base, row, stride, vector, shape, network.block)?;
+                    self.load_blocks((&this.buffer, dtype, &base), rows, vector, shape, network.block)?;
                 vectors.push(self.declare(shape, &code));
             }
             for _ in 0..network.stages {
@@ -196,10 +241,11 @@ impl Walker<'_> {
         for lanes in part_lanes(this.lanes, ty.bytes(), self.options.vector_bytes) {
             let shape = VTy::vector(moved, lanes);
             let network = Network::before_odd(moved, lanes, stride);
+            let rows = Rows { first: row, stride, width: stride };
             let mut vectors = Vec::new();
             for vector in 0..stride {
                 let code =
-                    self.load_blocks(&this.buffer, loaded, &base, row, stride, vector, shape, network.block)?;
+                    self.load_blocks((&this.buffer, loaded, &base), rows, vector, shape, network.block)?;
                 vectors.push(self.declare(shape, &code));
             }
             for _ in 0..network.stages {
@@ -245,25 +291,25 @@ impl Walker<'_> {
 
     /// A vector of which each block begins where the rows of that block do: stages need not cross blocks.
     /// `loaded`: what elements are loaded as.
-    #[allow(clippy::too_many_arguments, reason = "a place in the span has many coordinates")]
     fn load_blocks(
         &mut self,
-        buffer: &Buffer,
-        loaded: DType,
-        base: &Code,
-        row: u32,
-        stride: u32,
+        (buffer, loaded, base): (&Buffer, DType, &Code),
+        rows: Rows,
         vector: u32,
         shape: VTy,
         block: u32,
     ) -> Result<Code, EmitError> {
-        let load = self.defs.helper(Helper::Load(loaded, block))?;
+        let piece = rows.piece(block);
+        let load = self.defs.helper(Helper::Load(loaded, piece))?;
         let mut pieces = Vec::new();
         for first in (0..shape.lanes).step_by(block as usize) {
-            let address = self.address(buffer, &offset(base, (row + first) * stride + vector * block))?;
-            pieces.push(Code::call(&load, &[&address]));
+            for within in (0..block).step_by(piece as usize) {
+                let at = rows.offset(first, vector * block + within);
+                let address = self.address(buffer, &offset(base, at))?;
+                pieces.push(Code::call(&load, &[&address]));
+            }
         }
-        let mut lanes = block;
+        let mut lanes = piece;
         while pieces.len() > 1 {
             let concat = self.defs.helper(Helper::Concat(VTy { lanes, ..shape }))?;
             pieces =

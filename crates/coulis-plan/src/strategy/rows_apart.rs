@@ -10,7 +10,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 
 use super::columns::{fold_parts, spread, tile_loops};
 use super::steps::{Site, same_axis, stage_of};
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, rows, short_rows, state_bytes};
+use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, ceil_div, rows, short_rows, state_bytes};
 use crate::problem::{Dim, Problem, Role};
 use crate::program::{Spec, Statement};
 
@@ -33,11 +33,13 @@ pub struct OfRows {
     pub sketch: Sketch,
 }
 
+/// Fewest lanes of vectors of states.
+const FEWEST_LANES: i64 = 4;
 /// Rows of more bytes are long pieces of memory by themselves.
 const LONGEST_BYTES: i64 = 64 << 10;
 /// Bytes of the states of outputs that are folded together: most of a first-level cache.
 const TOGETHER_BYTES: i64 = 32 << 10;
-/// Bytes that the rows of these have together, at least: fewer are no longer pieces than single rows are.
+/// Bytes that the rows of these have together, at least, where others follow in memory: fewer are no longer pieces than single rows are.
 const FEWEST_BYTES: i64 = 16 << 10;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
@@ -63,6 +65,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if n_beside < lanes {
         return Err(Decline::new("as many outputs side by side as lanes", n_beside));
     }
+    // Vectors of states are made up of neighbours, all of them.
+    let lanes = lanes.min(1 << n_beside.trailing_zeros());
+    if lanes < FEWEST_LANES {
+        return Err(Decline::new("a number of outputs side by side that 4 divides", n_beside));
+    }
     let row_bytes = extent.saturating_mul(facts.spec.inputs[0].bytes() as i64);
     if row_bytes > LONGEST_BYTES {
         return Err(Decline::new(
@@ -70,7 +77,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             format!("{row_bytes} bytes"),
         ));
     }
-    let Some((tile, chunks)) = tiles(facts, n_beside, outermost.extent, row_bytes) else {
+    let Some((tile, chunks)) = tiles(facts, (n_beside, lanes), outermost.extent, row_bytes) else {
         return Err(Decline::new(
             "long pieces of memory for all threads",
             format!("{n_beside} rows of {row_bytes} bytes"),
@@ -80,6 +87,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let rows_facts = Facts { spec: &spec, target: facts.target, room: facts.room };
     let (are_short, sketch) = match short_rows::propose(&rows_facts) {
         Ok(sketch) => (true, sketch),
+        Err(declined) if extent <= SHORT => return Err(declined),
         Err(_) => (false, rows::sketch(&rows_facts, i64::MAX)?),
     };
     let sketch = Sketch { parallel: false, outer_is_long: false, streams: false, asks_every: 0, ..sketch };
@@ -94,24 +102,28 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 /// Neighbouring outputs that are folded together, and the parts that these are folded in. As many have states that fit, or fewer if each
 /// thread then has as many as others; where these would be too few, parts of the outermost dimension are folded. Tiles and parts are of
 /// equal length: in others not all elements take part, and what only counts them would not be known.
-fn tiles(facts: &Facts, n_beside: i64, n_along: i64, row_bytes: i64) -> Option<(i64, i64)> {
-    let lanes = facts.lanes();
+fn tiles(facts: &Facts, (n_beside, lanes): (i64, i64), n_along: i64, row_bytes: i64) -> Option<(i64, i64)> {
     let outer = facts.spec.problem.n_outputs / n_beside;
     let threads = if facts.parallel() { i64::from(facts.target.n_threads) } else { 1 };
     let is_even = |n: i64| n % threads == 0 || n >= 8 * threads;
     let most = (TOGETHER_BYTES / state_bytes(&facts.spec.reducer).max(1)).max(lanes);
-    let are_long = |tile: &i64| tile.saturating_mul(row_bytes) >= FEWEST_BYTES;
+    let dims = &facts.spec.problem.dims;
+    let stride = |dim: &Dim| dim.strides.first().copied();
+    let all = dims.iter().rev().nth(1).and_then(stride).map(|stride| stride * n_beside);
+    let follow = dims.first().and_then(stride) == all;
+    let are_long = |tile: &i64| *tile == n_beside && follow || tile.saturating_mul(row_bytes) >= FEWEST_BYTES;
     let equal = |n: i64| (n_beside % (n * lanes) == 0).then_some(n_beside / n).filter(are_long);
     let least = ceil_div(n_beside, most);
     let mut of_threads = (least..least + threads).filter(|n| is_even(outer * n));
     if let Some(tile) = of_threads.find_map(equal) {
         return Some((tile, 1));
     }
-    let tile = (least..=2 * least).find_map(equal)?;
+    let tile = (least..=8 * least).find_map(equal)?;
     let parts = facts.chunks_of_outermost(1, n_along);
     let n_tiles = outer * (n_beside / tile);
-    let chunks = (2..=parts).rev().find(|n| n_along % n == 0 && is_even(n * n_tiles))?;
-    Some((tile, chunks))
+    let of =
+        |is_equal: bool| (2..=parts).rev().find(|n| (n_along % n == 0 || !is_equal) && is_even(n * n_tiles));
+    Some((tile, of(true).or_else(|| of(false))?))
 }
 
 /// Its rows as a problem of their own, of which there is an output each; those of an output are in so many parts.

@@ -39,10 +39,11 @@ const LONGEST_CHAIN: i64 = 24;
 const UNROLLED_VECTORS: i64 = 2;
 /// Vector operations of a row that are written out, at most; more are a loop, whose text compilers are done with sooner.
 const MOST_OPERATIONS: i64 = 160;
-/// Operations that bring one element of several rows side by side into lanes, and of elements that are converted as they
-/// are read, which go one by one.
+/// Operations that bring one element of several rows side by side into lanes. Those of a tile take one, and one for each byte, as
+/// wide elements are fewer in a load.
 const OF_A_LANE: i64 = 7;
-const OF_A_CONVERTED_LANE: i64 = 40;
+/// Elements of a row that are brought into lanes by loads of neighbours, as those of longer rows are where they make up all of each.
+const TILE: i64 = 8;
 /// Operations of a vector's end beside its choices and the combination with others.
 const OF_AN_END: i64 = 7;
 /// Operations that do the same for a lane of a field of a short vector.
@@ -54,17 +55,21 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
     let is_dear = calls_functions(&facts.spec.reducer.combine);
-    let whole = whole_runs(facts, extent, if is_dear { SHORT_IN_RUNS } else { SHORT });
-    let head = if is_dear && whole.is_some() { None } else { head(facts, extent) };
+    let in_tiles = in_tiles(facts, extent);
+    let whole = whole_runs(facts, extent, if is_dear { SHORT_IN_RUNS } else { SHORT }, in_tiles);
+    let head = if is_dear && whole.is_some() { None } else { head(facts, extent, in_tiles) };
     let whole = whole.filter(|_| head.is_none());
-    if extent > SHORT && head.is_none() && whole.is_none() {
+    if extent > SHORT && head.is_none() && whole.is_none() && !in_tiles {
         return Err(Decline::new(
             "at most 32 elements in the innermost dimension, or 255 that fold to short vectors",
             extent,
         ));
     }
-    let lanes = whole.map_or_else(|| facts.lanes(), |runs| runs.lanes);
-    match facts.dim_from_end(1) {
+    let rows = facts.dim_from_end(1);
+    // Where there are fewer rows than a run has lanes, a vector of states is enough.
+    let fitting = |runs: Runs| runs.lanes.min(facts.lanes().max(floor_pow2(rows.map_or(1, |rows| rows.0))));
+    let lanes = whole.map_or_else(|| facts.lanes(), fitting);
+    match rows {
         Some((rows, _, false)) if rows >= lanes => {}
         Some((rows, _, false)) => {
             return Err(Decline::new("as many rows as lanes", format!("{rows} rows, {lanes} lanes")));
@@ -77,7 +82,7 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         facts.ahead(facts.ahead_front_to_back(), lanes * extent * facts.spec.inputs[0].bytes() as i64);
     let apart = page_blocks(facts, lanes * extent);
     let pages = if apart > 1 { i64::from(facts.target.pages) } else { 1 };
-    let run = whole.map_or(1, |runs| even_turns(extent, runs.steps));
+    let run = whole.map_or(1, |runs| run_of(extent, runs.steps, in_tiles));
     let mut sketch = Sketch { lanes, ahead, apart, pages, run, ..facts.plain() };
     if let Some(head) = head {
         let is_tiny = head.length <= UNROLLED_VECTORS * head.short;
@@ -110,8 +115,25 @@ struct Head {
     run: i64,
 }
 
+/// Whether rows of so many neighbours, too many to be written out, may be brought into lanes tile by tile.
+fn in_tiles(facts: &Facts, extent: i64) -> bool {
+    let is_dense = matches!(facts.inner(), Some((_, 1, _)));
+    let is_long = SHORT < extent && extent <= SHORT_BY_VECTORS;
+    is_long && is_dense && extent % TILE == 0 && facts.target.vector_bytes <= 256
+}
+
+/// Steps of a run of at most so many; of whole tiles, where rows are folded by these.
+fn run_of(extent: i64, most: i64, in_tiles: bool) -> i64 {
+    let n_tiles = extent / TILE;
+    let of_tiles = (1..=n_tiles).rev().find(|n| n_tiles % n == 0 && n * TILE <= most);
+    match of_tiles.filter(|_| in_tiles) {
+        Some(n) => n * TILE,
+        None => even_turns(extent, most),
+    }
+}
+
 /// What is folded by vectors along a row; `None` where that is more work than one row a lane, or where vectors are no registers.
-fn head(facts: &Facts, extent: i64) -> Option<Head> {
+fn head(facts: &Facts, extent: i64, in_tiles: bool) -> Option<Head> {
     let reducer = &facts.spec.reducer;
     let widest = reducer.fields.iter().map(|f| f.dtype.bytes() as i64).max().unwrap_or(1);
     let vector = i64::from(facts.target.vector_bytes);
@@ -129,11 +151,11 @@ fn head(facts: &Facts, extent: i64) -> Option<Head> {
         short,
         run: 1,
     });
-    let of_a_lane = of_a_lane(facts);
+    let of_a_lane = if in_tiles { 1 + facts.spec.inputs[0].bytes() as i64 } else { OF_A_LANE };
     let merges = (work(&reducer.combine) as i64) * facts.lanes() / vector;
     let of_fields = short * (merges + OF_A_FIELD * reducer.fields.len() as i64);
     let is_less = of_fields + (extent - head.length) * of_a_lane < extent * of_a_lane;
-    (is_less || extent > SHORT).then_some(head)
+    (is_less || extent > SHORT && !in_tiles).then_some(head)
 }
 
 /// Whether so many elements behind what is folded by vectors are less work as the end of one more of them than with one row a lane:
@@ -146,13 +168,7 @@ fn overlaps(facts: &Facts, rest: i64, lanes: i64) -> bool {
     let n_combined = n_whole + (rest % lanes).min(1);
     let of_end = ceil_div(state_bytes(reducer) * lanes, vector);
     let is_row = facts.spec.problem.reduce_len == facts.inner().map_or(0, |(extent, ..)| extent);
-    is_row && !facts.spec.mask && n_combined * combine + of_end + OF_AN_END < rest * of_a_lane(facts)
-}
-
-/// Operations that bring an element of each of several rows side by side, a row.
-fn of_a_lane(facts: &Facts) -> i64 {
-    let input = facts.spec.inputs[0];
-    if input.is_float() && input.bytes() <= 2 { OF_A_CONVERTED_LANE } else { OF_A_LANE }
+    is_row && !facts.spec.mask && n_combined * combine + of_end + OF_AN_END < rest * OF_A_LANE
 }
 
 /// Runs that fold rows to vectors of lanes of their own state, which are folded to the short vector then; `None` where there are none,
@@ -182,10 +198,11 @@ fn written_out(facts: &Facts, head: &Head) -> i64 {
 }
 
 /// How a row that is the whole of an output is folded in runs in each lane; `None` where each is to be asked whether its runs spoilt it.
-fn whole_runs(facts: &Facts, extent: i64, longest: i64) -> Option<Runs> {
-    let runs = facts.runs(SHORT);
+fn whole_runs(facts: &Facts, extent: i64, longest: i64, in_tiles: bool) -> Option<Runs> {
+    let runs = facts.runs(if in_tiles { extent } else { SHORT });
     let is_whole = facts.spec.problem.reduce_len == extent;
-    (runs.steps > 1 && extent <= longest && is_whole && !is_asked(facts)).then_some(runs)
+    let is_short = extent <= longest || in_tiles && runs.steps >= TILE;
+    (runs.steps > 1 && is_short && is_whole && !is_asked(facts)).then_some(runs)
 }
 
 /// Whether each row is to be asked whether its runs spoilt it.
@@ -323,18 +340,26 @@ impl Rows {
     /// Has a stage fold with one row a lane, in runs of so many steps; 1 is no runs.
     fn fold_apart(&self, s: &mut Schedule, stage: StageId, run: i64) -> Result<(), ScheduleError> {
         let mut inner = s.stage(stage)?.leaves()[self.n_kept..].last().cloned();
-        if let Some(steps) = inner.as_ref().filter(|steps| run > 1 && steps.length().is_some_and(|n| n > run))
-        {
+        let mut length = inner.as_ref().and_then(IterVar::length).unwrap_or(1);
+        if let Some(steps) = inner.as_ref().filter(|_| 1 < run && run < length) {
             inner = Some(s.split(stage, steps, Split::Factor(run))?.1);
+            length = run;
+        }
+        let mut steps = inner.clone();
+        if let Some(long) = inner.as_ref().filter(|_| length > SHORT) {
+            let tile = if length % (2 * TILE) == 0 { 2 * TILE } else { TILE };
+            let (tiles, within) = s.split(stage, long, Split::Factor(tile))?;
+            (steps, inner) = (Some(tiles), Some(within));
         }
         self.side_by_side(s, stage)?;
         if let Some(inner) = &inner {
             s.unroll(stage, inner)?;
-            if run > 1 {
-                return s.in_runs(stage, inner);
-            }
         }
-        if self.is_row { s.from_first(stage) } else { Ok(()) }
+        match &steps {
+            Some(steps) if run > 1 => s.in_runs(stage, steps),
+            _ if self.is_row && steps == inner => s.from_first(stage),
+            _ => Ok(()),
+        }
     }
 
     /// Places a stage at the block, with the loop over its rows in all others and one row a lane.

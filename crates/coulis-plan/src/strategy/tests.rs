@@ -469,19 +469,19 @@ fn rows_that_lie_apart_are_folded_in_the_order_of_memory() {
     let apart = |tile: i64, chunks: i64, are_short: bool| ("rows_apart", tile, chunks, Some(are_short));
     assert_eq!(of(&[257, 1024, 196], &[0, 2]), apart(512, 1, true), "a tile a thread, any number of images");
     assert_eq!(of(&[256, 1024, 784], &[0, 2]), apart(512, 1, false), "rows that are not short");
-    assert_eq!(
-        of(&[250, 336, 784], &[0, 2]),
-        apart(336, 10, false),
-        "an odd number of vectors: parts of images"
-    );
+    let odd = "an odd number of vectors: parts of images";
+    assert_eq!(of(&[250, 336, 784], &[0, 2]), apart(336, 10, false), "{odd}");
+    assert_eq!(of(&[251, 336, 784], &[0, 2]), apart(336, 16, false), "{odd}, not all of one length");
+    let follow = "few short rows, behind which the next ones lie";
+    assert_eq!(of(&[1 << 18, 16, 16], &[0, 2]), apart(16, 16, true), "{follow}");
+    assert_eq!(of(&[1 << 12, 120, 49], &[0, 2]), apart(120, 16, true), "{follow}, half as many lanes");
+    assert_eq!(of(&[256, 1000, 784], &[0, 2]), apart(1000, 16, false), "eight lanes for all outputs");
     assert_eq!(of(&[4, 250, 336, 784], &[1, 3]).0, "rows", "a kept dimension around images");
     for (shape, why) in [
-        ([251, 336, 784], "images that no parts of one length make up"),
-        ([256, 1000, 784], "outputs that are no whole number of vectors"),
+        ([256, 1002, 784], "a number of outputs that 4 does not divide"),
         ([256, 8, 784], "fewer outputs than lanes"),
         ([16, 512, 1 << 15], "rows that are long by themselves"),
         ([8, 64, 784], "a cache holds the elements"),
-        ([1 << 18, 16, 16], "outputs whose rows are short even together"),
     ] {
         assert_ne!(of(&shape, &[0, 2]).0, "rows_apart", "{why}");
     }
