@@ -272,6 +272,19 @@ fn archives_without_arrays_and_broken_archives_are_refused() {
 }
 
 #[test]
+fn an_archive_with_two_members_of_one_name_is_refused() {
+    let renamed = |name: &str| {
+        let mut bytes = std::fs::read(data(name)).unwrap();
+        while let Some(at) = bytes.windows(5).position(|window| window == b"b.npy") {
+            bytes[at] = b'a';
+        }
+        bytes
+    };
+    let bytes = renamed("two_stored.npz");
+    check("a.npz", &bytes, "`FILE` is not a .npz file: it has two members named `a.npy`");
+}
+
+#[test]
 fn a_deflated_member_with_a_changed_byte_never_gives_other_values() {
     let whole = std::fs::read(data("one_deflated.npz")).unwrap();
     let sound = read(data("one_deflated.npz"), &ReadOptions::default()).unwrap();
