@@ -341,6 +341,15 @@ fn safetensors_headers_that_lie_are_refused() {
 }
 
 #[test]
+fn a_safetensors_header_with_a_name_twice_is_refused() {
+    let header = br#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"\u0061":{"dtype":"I32","shape":[1],"data_offsets":[0,4]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    bytes.extend([0; 4]);
+    check("a.safetensors", &bytes, "`FILE` is not a .safetensors file: it has two members named `a`");
+}
+
+#[test]
 fn a_raw_file_has_exactly_the_size_of_its_shape() {
     let (_folder, path) = file("a.bin", &[0; 12]);
     let with_shape = |shape: &[i64]| ReadOptions {
