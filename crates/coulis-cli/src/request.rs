@@ -144,7 +144,7 @@ fn file() -> String {
     let read = coulis::extensions();
     format!(
         "Array file: {read}, or raw with --raw-shape. A second file holds the second input of ops that take two, as \
-         dot and wmean do"
+         dot and wmean do; a normalization takes one file"
     )
 }
 

@@ -232,6 +232,12 @@ pub enum HeaderFault {
         /// The key.
         key: String,
     },
+    /// An archive with two members of one name.
+    #[error("it has two members named `{name}`")]
+    TwiceMember {
+        /// The name.
+        name: String,
+    },
     /// A key that the format does not know.
     #[error("its header has the unknown key `{key}`")]
     UnknownKey {

@@ -4,6 +4,7 @@
 //! is compared before anything is made of it, for which a stored member is read once more. `numpy.savez` does
 //! not align its members, so one of a wider type is usually copied.
 
+use std::collections::HashSet;
 use std::io::{Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,8 +52,30 @@ impl Npz {
         let archive = ZipArchive::new(Cursor::new(Bytes(storage.clone()))).map_err(|error| {
             header_error(HeaderFault::Directory { why: in_a_sentence(&error.to_string()) })
         })?;
+        if let Some(name) = repeated_name(storage.bytes(), archive.central_directory_start()) {
+            return Err(header_error(HeaderFault::TwiceMember { name }));
+        }
         Ok(Npz { path: path.to_owned(), storage, archive })
     }
+}
+
+/// A name that two entries of the directory have. The archive reader keeps one entry a name and does not tell.
+///
+/// Source: PKWARE's APPNOTE, 4.3.12, central directory structure.
+fn repeated_name(bytes: &[u8], directory: u64) -> Option<String> {
+    const SIGNATURE: &[u8] = b"PK\x01\x02";
+    const HEADER_BYTES: usize = 46;
+    let mut names = HashSet::new();
+    let mut rest = bytes.get(usize::try_from(directory).ok()?..)?;
+    while rest.starts_with(SIGNATURE) && rest.len() >= HEADER_BYTES {
+        let length = |at: usize| usize::from(u16::from_le_bytes([rest[at], rest[at + 1]]));
+        let name = rest.get(HEADER_BYTES..HEADER_BYTES + length(28))?;
+        if !names.insert(name) {
+            return Some(String::from_utf8_lossy(name).into_owned());
+        }
+        rest = rest.get(HEADER_BYTES + length(28) + length(30) + length(32)..)?;
+    }
+    None
 }
 
 impl Members for Npz {

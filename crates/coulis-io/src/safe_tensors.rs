@@ -1,12 +1,16 @@
 //! .safetensors files: a JSON header, then the tensors' bytes, row-major and little-endian.
 //!
-//! The header is checked by the `safetensors` crate; the tensors stay mapped.
+//! The header is checked by the `safetensors` crate; the tensors stay mapped. Of a name that is there twice the crate
+//! keeps one entry and does not tell, so the names are read beforehand.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use coulis_ir::DType;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 
 use coulis_ir::args::compact_strides;
 
@@ -31,11 +35,21 @@ impl Tensors {
     fn open(path: &Path) -> Result<Tensors, ReadError> {
         let tensors = Tensors { path: path.to_owned(), storage: map_file(path)? };
         tensors.header()?;
-        Ok(tensors)
+        match tensors.repeated_name() {
+            Some(name) => Err(tensors.header_error(HeaderFault::TwiceMember { name })),
+            None => Ok(tensors),
+        }
     }
 
     fn header(&self) -> Result<SafeTensors<'_>, ReadError> {
         SafeTensors::deserialize(self.storage.bytes()).map_err(|error| self.fault(&error))
+    }
+
+    /// A name that is twice in the header, which is sound else.
+    fn repeated_name(&self) -> Option<String> {
+        let (length, rest) = self.storage.bytes().split_first_chunk()?;
+        let text = rest.get(..usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        serde_json::Deserializer::from_slice(text).deserialize_map(RepeatedName).ok()?
     }
 
     fn header_error(&self, fault: HeaderFault) -> ReadError {
@@ -77,6 +91,29 @@ impl Tensors {
                 Err(ReadError::UnsupportedDType { path: self.path.clone(), dtype: format!("{other:?}") })
             }
         }
+    }
+}
+
+/// Finds the first name that an object has twice.
+struct RepeatedName;
+
+impl<'de> Visitor<'de> for RepeatedName {
+    type Value = Option<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<String>, A::Error> {
+        let (mut seen, mut repeated) = (HashSet::new(), None);
+        while let Some((name, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
+            if seen.contains(&name) {
+                repeated.get_or_insert(name);
+            } else {
+                seen.insert(name);
+            }
+        }
+        Ok(repeated)
     }
 }
 

@@ -272,6 +272,19 @@ fn archives_without_arrays_and_broken_archives_are_refused() {
 }
 
 #[test]
+fn an_archive_with_two_members_of_one_name_is_refused() {
+    let renamed = |name: &str| {
+        let mut bytes = std::fs::read(data(name)).unwrap();
+        while let Some(at) = bytes.windows(5).position(|window| window == b"b.npy") {
+            bytes[at] = b'a';
+        }
+        bytes
+    };
+    let bytes = renamed("two_stored.npz");
+    check("a.npz", &bytes, "`FILE` is not a .npz file: it has two members named `a.npy`");
+}
+
+#[test]
 fn a_deflated_member_with_a_changed_byte_never_gives_other_values() {
     let whole = std::fs::read(data("one_deflated.npz")).unwrap();
     let sound = read(data("one_deflated.npz"), &ReadOptions::default()).unwrap();
@@ -325,6 +338,15 @@ fn safetensors_headers_that_lie_are_refused() {
     let (_folder, path) = file("a.safetensors", &bytes);
     let said = message(&path, &ReadOptions::default());
     assert!(said.contains("`Q4`") && said.contains("`F32`"), "{said}");
+}
+
+#[test]
+fn a_safetensors_header_with_a_name_twice_is_refused() {
+    let header = br#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"\u0061":{"dtype":"I32","shape":[1],"data_offsets":[0,4]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    bytes.extend([0; 4]);
+    check("a.safetensors", &bytes, "`FILE` is not a .safetensors file: it has two members named `a`");
 }
 
 #[test]

@@ -359,6 +359,19 @@ impl Expr {
         self.0.holds.has(Holds::LOAD)
     }
 
+    /// Whether an integer in it is divided by anything but a constant other than 0.
+    pub fn divides(&self) -> bool {
+        self.0.holds.has(Holds::DIVISION)
+    }
+
+    /// What this node by itself divides an integer by, if it does.
+    pub fn divisor(&self) -> Option<&Expr> {
+        match self.node() {
+            Node::Binary(op, _, divisor) if op.is_division() && !divisor.dtype().is_float() => Some(divisor),
+            _ => None,
+        }
+    }
+
     /// Whether a condition in it is marked as nearly always true.
     pub fn has_likely(&self) -> bool {
         self.0.holds.has(Holds::LIKELY)

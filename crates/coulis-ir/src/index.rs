@@ -51,7 +51,7 @@ pub fn as_ramp(expr: &Expr) -> Option<(Expr, Expr)> {
     }
 }
 
-/// `a op b` with constants folded and neutral elements dropped.
+/// `a op b` with constants folded and neutral elements dropped, but no division by what may be 0.
 pub fn fold_binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
     fold_node(&Expr::binary(op, a, b))
 }
@@ -74,7 +74,7 @@ fn fold_node(expr: &Expr) -> Expr {
                 BinaryOp::Add | BinaryOp::Sub if b.is_int(0) => a.clone(),
                 BinaryOp::Mul if a.is_int(1) => b.clone(),
                 BinaryOp::Mul if b.is_int(1) => a.clone(),
-                BinaryOp::Mul if a.is_int(0) || b.is_int(0) => Expr::int_of(0, dtype),
+                BinaryOp::Mul if (a.is_int(0) || b.is_int(0)) && !expr.divides() => Expr::int_of(0, dtype),
                 _ => expr.clone(),
             }
         }
@@ -103,6 +103,14 @@ pub fn fold(expr: &Expr) -> Expr {
 mod tests {
     use super::*;
     use crate::{DType, Var};
+
+    #[test]
+    fn a_division_by_what_may_be_zero_is_not_folded_away() {
+        let (n, zero) = (Var::size("n", DType::I32).expr(), Expr::int(0));
+        let quotient = Expr::int(12).floordiv(n.clone());
+        assert_eq!(fold(&(quotient.clone() * zero.clone())), quotient * zero.clone());
+        assert_eq!(fold(&(n.floordiv(Expr::int(4)) * zero.clone())), zero);
+    }
 
     #[test]
     fn sums_and_products_of_ramps_and_repeated_scalars_are_ramps() {

@@ -3,7 +3,8 @@
 //! Signed 32 and 64 bit arithmetic on variables is index arithmetic, and is taken not to wrap. Arithmetic on values
 //! that come from memory, from functions or from floats, and arithmetic of other types, wraps as the machine does
 //! unless bounds show that it cannot; a variable that stands for such a value is made known with
-//! [`Analyzer::bind_value`]. A division that is carried out has a divisor other than 0. Floats keep their bits.
+//! [`Analyzer::bind_value`]. What is proved holds where the divisions in it are carried out; what is rewritten still
+//! carries out those whose divisor may be 0 (`divisors.rs`). Floats keep their bits.
 //!
 //! Every rewrite is a function in [`rules::RULES`], and each is tested by evaluation on random operands.
 //! Source: the behaviour listed in seed 003's lowered programs; contract N15 for floats.
@@ -11,6 +12,7 @@
 mod cases;
 mod compare;
 mod divide;
+mod divisors;
 mod examples;
 mod fold;
 mod found;
@@ -224,8 +226,16 @@ impl Analyzer {
         if min.as_int().is_none() || extent.as_int().is_none() {
             Rc::make_mut(&mut facts.open_ranges).push((about, min.names().and(extent.names())));
         }
+        if min.divides() || extent.divides() {
+            about = about.and(min.names());
+            self.take_as_divided(&min);
+            self.take_as_divided(&extent);
+        }
         if extent.as_int().is_none() {
             about = about.and(extent.names());
+            if matches!(extent.node(), Node::Binary(BinaryOp::Mul, ..)) {
+                self.take_as_nonzero(&extent);
+            }
             self.learn(&extent, &Expr::int_of(0, extent.dtype()), 1);
             if self.learn_of_parts(given) {
                 let extent = self.simplify(given);
@@ -388,7 +398,8 @@ impl Analyzer {
         let kind = Kind::of(result.node()) as u8;
         let applied = RULES.iter().filter(|rule| rule.kinds & kind != 0).find_map(|rule| {
             let new = (rule.apply)(self, &result)?;
-            (new != result && new.ty() == result.ty()).then_some(new)
+            let is_equal = new.ty() == result.ty() && self.keeps_divisors(&result, &new);
+            (new != result && is_equal).then_some(new)
         });
         if let Some(new) = applied {
             let depth = self.rewrites.get();
@@ -437,7 +448,7 @@ impl Analyzer {
         let simple = self.simplify(cond);
         match simple.node() {
             Node::Broadcast(inner) => inner.is_int(1),
-            _ => simple.is_int(1) && simple.dtype() == DType::Bool,
+            _ => simple.dtype() == DType::Bool && self.holds_once_divided(&simple),
         }
     }
 
@@ -531,6 +542,7 @@ impl Analyzer {
             return;
         }
         let cond = logic::without_likely(cond).clone();
+        self.take_as_divided(&cond);
         let truths = Rc::make_mut(&mut self.facts_mut().truths);
         truths.insert(cond.clone().likely(), true);
         truths.insert(logic::opposite(&cond), false);

@@ -8,24 +8,14 @@ use coulis_ir::expr::{BinaryOp, Expr, Node};
 use coulis_ir::hash::{FastSet, Seen};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, stmt_children, stmt_exprs};
-use coulis_ir::{Buffer, DType, Stmt};
+use coulis_ir::{Buffer, Stmt};
 
 use crate::affine::split;
 use crate::simplify::{with_condition, with_let, with_loop};
 
 /// Whether this node by itself may stop the program: an integer division by anything but a constant other than 0.
 pub fn may_trap(expr: &Expr) -> bool {
-    divisor(expr).is_some_and(|divisor| divisor.as_int().is_none_or(|divisor| divisor == 0))
-}
-
-/// The divisor of an integer division.
-fn divisor(expr: &Expr) -> Option<&Expr> {
-    match expr.node() {
-        Node::Binary(op, _, divisor) if op.is_division() => {
-            Some(divisor).filter(|divisor| divisor.dtype() != DType::Bool && divisor.dtype().is_int())
-        }
-        _ => None,
-    }
+    expr.divisor().is_some_and(|divisor| divisor.as_int().is_none_or(|divisor| divisor == 0))
 }
 
 /// What is known not to fail at a place, whatever conditions follow.
@@ -76,7 +66,7 @@ impl<'a> Eager<'a> {
             Node::Load(buffer, indices) => {
                 self.accessed.insert((buffer.shape.clone(), indices.clone()));
             }
-            _ => self.divisors.extend(divisor(expr).cloned()),
+            _ => self.divisors.extend(expr.divisor().cloned()),
         }
         expr.each_child(|child| self.add(child, seen));
     }
@@ -88,7 +78,7 @@ impl<'a> Eager<'a> {
             total = total
                 && match e.node() {
                     Node::Load(buffer, indices) => self.is_inside(buffer, indices),
-                    _ => divisor(e).is_none_or(|divisor| self.is_not_zero(divisor)),
+                    _ => e.divisor().is_none_or(|divisor| self.is_not_zero(divisor)),
                 };
         });
         total
@@ -98,7 +88,7 @@ impl<'a> Eager<'a> {
     pub fn has_quotients(&self, expr: &Expr) -> bool {
         let mut has_all = true;
         for_each_expr(expr, &mut |e| {
-            has_all = has_all && divisor(e).is_none_or(|divisor| self.is_not_zero(divisor));
+            has_all = has_all && e.divisor().is_none_or(|divisor| self.is_not_zero(divisor));
         });
         has_all
     }
@@ -138,7 +128,7 @@ impl<'a> Eager<'a> {
                 return self.has_value(first, seen);
             }
             Node::Load(buffer, indices) if !self.is_inside(buffer, indices) => return false,
-            _ if !divisor(expr).is_none_or(|divisor| self.is_not_zero(divisor)) => return false,
+            _ if !expr.divisor().is_none_or(|divisor| self.is_not_zero(divisor)) => return false,
             _ => {}
         }
         expr.children().all(|child| self.has_value(child, seen))
@@ -191,7 +181,7 @@ impl<'a> Eager<'a> {
 
 #[cfg(test)]
 mod tests {
-    use coulis_ir::{MemScope, Var};
+    use coulis_ir::{DType, MemScope, Var};
 
     use super::*;
 

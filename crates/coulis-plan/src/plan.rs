@@ -43,6 +43,18 @@ pub enum PlanError {
     /// A primitive refused.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
+    /// A step of a trace that the problem does not take.
+    #[error(
+        "step {number} of {n_steps} of the plan does not fit this call, for which another may have to be made: {source}"
+    )]
+    Step {
+        /// Counted from 1.
+        number: usize,
+        /// Steps of the trace.
+        n_steps: usize,
+        /// What the primitive says.
+        source: ScheduleError,
+    },
     /// No strategy of that name.
     #[error("unknown strategy `{name}`; legal ones are {legal}")]
     UnknownStrategy {
@@ -140,7 +152,11 @@ pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Pla
 /// trace may count on them.
 pub fn replay(spec: &Spec, sketch: &Sketch, steps: &[Step]) -> Result<Planned, PlanError> {
     let statement = build(spec, &sketch.constant, sketch.folds())?;
-    let schedule = Schedule::replay(&statement.program, steps)?;
+    let mut schedule = Schedule::of(&statement.program);
+    for (position, step) in steps.iter().enumerate() {
+        let misfit = |source| PlanError::Step { number: position + 1, n_steps: steps.len(), source };
+        schedule.apply(step.clone()).map_err(misfit)?;
+    }
     if let Some(stage) = schedule.stages().iter().find(|stage| stage.stores_some()) {
         return Err(PlanError::Predicate { stage: stage.name().to_owned() });
     }

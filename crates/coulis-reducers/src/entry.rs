@@ -3,6 +3,7 @@
 use coulis_ir::expr::promoted_dtype;
 use coulis_ir::{DType, NanPolicy, Reducer};
 
+use crate::catalogue::CATALOGUE;
 use crate::exact::moments::FromMoments;
 use crate::exact::{Exact, ExactFn, Moments};
 
@@ -273,12 +274,16 @@ pub enum ReducerError {
 pub struct UnknownReducer {
     /// The name that was asked for.
     pub name: String,
-    /// Legal names close to it, best first; all names where none is close.
+    /// Legal names close to it, best first.
     pub near: Vec<&'static str>,
 }
 
 fn hint(near: &[&'static str]) -> String {
     match near {
+        [] => {
+            let all: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
+            format!("legal names are {}", all.join(", "))
+        }
         [one] => format!("did you mean `{one}`?"),
         names => format!("legal names near it are {}", names.join(", ")),
     }

@@ -36,9 +36,13 @@ pub enum ParseErrorKind {
         limit: usize,
     },
     /// Nested deeper than any kernel needs.
-    #[error("nested too deep; at most {limit} levels are legal")]
+    #[error("nested too deep: at least {found} {what}; at most {limit} are legal")]
     TooDeep {
-        /// Most levels.
+        /// What was counted.
+        what: &'static str,
+        /// How many there were when the count ended.
+        found: usize,
+        /// Most of them.
         limit: usize,
     },
     /// A buffer of more bytes than are counted.

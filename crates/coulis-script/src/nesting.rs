@@ -45,9 +45,13 @@ pub(crate) fn nesting_bound(text: &str) -> Parsed<usize> {
         let ends = matches!(token, TokenKind::Newline | TokenKind::EndOfFile);
         let depth = if ends { std::mem::take(&mut line).depth() } else { line.open.len() };
         most = most.max(depth + indent);
-        for (found, limit) in [(indent, MAX_INDENT), (depth, MAX_DEPTH)] {
+        let tokens = "tokens of a line that may nest in one another";
+        for (what, found, limit) in
+            [("levels of indentation", indent, MAX_INDENT), (tokens, depth, MAX_DEPTH)]
+        {
             if found > limit {
-                return Err(Fault::new(line_start(text, breaks), ParseErrorKind::TooDeep { limit }));
+                let kind = ParseErrorKind::TooDeep { what, found, limit };
+                return Err(Fault::new(line_start(text, breaks), kind));
             }
         }
         match token {
@@ -193,6 +197,15 @@ mod tests {
         assert!(bound(&list) < 30, "{}", bound(&list));
         let after = |n: usize| bound(&format!("g((x), 1{})\n", " + a".repeat(n)));
         assert_eq!(after(200) - after(100), 200, "operators behind brackets nest what is in them");
+    }
+
+    #[test]
+    fn a_refusal_says_what_was_counted_and_how_far() {
+        let deep = format!("x = {}x{}\n", "(-".repeat(9_000), ")".repeat(9_000));
+        assert_eq!(
+            nesting_bound(&deep).unwrap_err().kind.to_string(),
+            "nested too deep: at least 27003 tokens of a line that may nest in one another; at most 20000 are legal"
+        );
     }
 
     #[test]

@@ -78,7 +78,8 @@ impl Reader<'_> {
         self.depth += 1;
         match line {
             Some(line) if self.depth > MAX_DEPTH => {
-                Err(Fault::new(line.range.clone(), ParseErrorKind::TooDeep { limit: MAX_DEPTH }))
+                let (what, found) = ("levels of statements", self.depth);
+                Err(Fault::new(line.range.clone(), ParseErrorKind::TooDeep { what, found, limit: MAX_DEPTH }))
             }
             _ => Ok(()),
         }

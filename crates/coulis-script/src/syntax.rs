@@ -210,10 +210,15 @@ fn boxed(expr: &py::Expr, depth: usize) -> Parsed<Box<Term>> {
     term(expr, depth).map(Box::new)
 }
 
+fn too_deep(expr: &py::Expr, found: usize) -> Box<Fault> {
+    let kind = ParseErrorKind::TooDeep { what: "levels of an expression", found, limit: MAX_TERM_DEPTH };
+    Fault::new(bytes(expr.range()), kind)
+}
+
 fn term(expr: &py::Expr, depth: usize) -> Parsed<Term> {
     let depth = depth + 1;
     if depth > MAX_TERM_DEPTH {
-        return Err(Fault::new(bytes(expr.range()), ParseErrorKind::TooDeep { limit: MAX_TERM_DEPTH }));
+        return Err(too_deep(expr, depth));
     }
     let kind = match expr {
         py::Expr::NumberLiteral(number) => match &number.value {
@@ -274,8 +279,7 @@ fn term(expr: &py::Expr, depth: usize) -> Parsed<Term> {
             };
             for (n, value) in values.enumerate() {
                 if depth + n > MAX_TERM_DEPTH {
-                    let kind = ParseErrorKind::TooDeep { limit: MAX_TERM_DEPTH };
-                    return Err(Fault::new(bytes(value.range()), kind));
+                    return Err(too_deep(value, depth + n));
                 }
                 let right = term(value, depth)?;
                 let range = left.range.start..right.range.end;

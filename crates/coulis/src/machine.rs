@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use coulis_runtime::cuda::Facts;
+use coulis_runtime::cuda::{CudaError, Facts};
 use coulis_runtime::{Compiler, Cuda, Environment, cache};
 
 use crate::device;
@@ -71,20 +71,25 @@ fn cuda() -> Vec<(String, String)> {
             ));
             lines.extend(devices.iter().map(|facts| (format!("cuda:{}", facts.ordinal), about(facts))));
         }
-        Err(error) => lines.push(("CUDA driver".to_owned(), error.to_string())),
+        Err(error) => lines.extend(missing("CUDA driver", &error)),
     }
     let search = options.search();
     for (name, found) in [("NVRTC", search.find_nvrtc()), ("disassembler", search.find_disassembler())] {
-        let words = match found {
+        match found {
             Ok((file, looked)) => {
                 let origin = looked.last().map_or("the system", |place| place.origin);
-                format!("{}, from {origin}", file.display())
+                lines.push((name.to_owned(), format!("{}, from {origin}", file.display())));
             }
-            Err(error) => error.to_string(),
-        };
-        lines.push((name.to_owned(), words));
+            Err(error) => lines.extend(missing(name, &error)),
+        }
     }
     lines
+}
+
+/// What is said of a part that is missing, and below it each place where it was looked for.
+fn missing(name: &str, error: &CudaError) -> Vec<(String, String)> {
+    let places = error.looked().iter().map(|place| (String::new(), place.to_string()));
+    [(name.to_owned(), error.to_string())].into_iter().chain(places).collect()
 }
 
 fn about(facts: &Facts) -> String {

@@ -250,7 +250,11 @@ fn random_inputs_take_their_shape_from_sizes_and_repeat() {
     assert_eq!(error.to_string(), "error[call/missing]: parameter `A` is read and has no value");
     let unsized_ = Arguments { values: [("n".to_owned(), Value::Int(3))].into(), random: Some(7) };
     let error = function.call_named(&unsized_).unwrap_err().to_string();
-    assert_eq!(error, "error[call/missing]: extent 1 of `A` depends on `m`, which no argument determines");
+    assert_eq!(
+        error,
+        "error[call/missing]: extent 1 of `A` depends on `m`, which no argument determines; give `A`, or a number for \
+         `m` (`--arg m=NUMBER`)"
+    );
     let unknown = Arguments { values: [("C".to_owned(), Value::Int(3))].into(), random: None };
     let error = function.call_named(&unknown).unwrap_err().to_string();
     assert_eq!(error, "error[call/name]: `row_sum` has no parameter `C`; parameters are A, B");

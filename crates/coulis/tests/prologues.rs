@@ -200,3 +200,24 @@ fn prologues_of_expressions_are_equal_where_these_are_and_read_the_types_of_thei
     let error = coulis::reduce::run(&[x], &request(of(2.0, DType::F64))).unwrap_err().message;
     assert!(error.starts_with("the prologue reads elements of [") && error.contains("got ["), "{error}");
 }
+
+#[test]
+fn an_element_of_0_that_is_divided_by_itself_ends_the_call() {
+    let x = Array::from_slice(&[3], &[0i32, 0, 1]).unwrap();
+    let maps: [fn(&Expr) -> Expr; 4] = [
+        |a| a.clone().floordiv(a.clone()),
+        |a| a.clone().floormod(a.clone()),
+        |a| (a * &Expr::int(2)).floordiv(a.clone()),
+        |a| Expr::int(0).floordiv(a.clone()),
+    ];
+    for map in maps {
+        for device in [DeviceChoice::CpuExecuted, DeviceChoice::Cpu] {
+            for axes in [None, Some(Vec::new())] {
+                let prologue = Some(Prologue::new(1, move |v: &[Expr]| vec![map(&v[0])]));
+                let request = Request { prologue, device: device.clone(), axes, ..Request::new(&["sum"]) };
+                let error = coulis::reduce::run(std::slice::from_ref(&x), &request).map(|_| ()).unwrap_err();
+                assert_eq!(error.code, "run/division", "{device:?}: {error}");
+            }
+        }
+    }
+}

@@ -142,6 +142,22 @@ fn an_edited_plan_gives_right_results() {
 }
 
 #[test]
+fn a_plan_of_another_shape_is_refused_with_the_step_that_does_not_fit() {
+    let request = executed(&["sum"], &[1]);
+    let of = |shape: &[i64]| {
+        let n = shape.iter().product::<i64>() as usize;
+        array(DType::F32, shape, &numbers(n, Special::Zeros, 17))
+    };
+    let trace = plan(&[array_info(&of(&[64, 64]))], &request).unwrap().trace;
+    let replayed = Request { plan: Some(trace), axes: None, ..request };
+    let error = run(&[of(&[100_000])], &replayed).unwrap_err().to_string();
+    assert!(
+        error.starts_with("error[plan]: step ") && error.contains("of the plan does not fit this call"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_trace_that_stores_only_some_results_is_refused() {
     let input = array(DType::F32, &[9, 5000], &numbers(45_000, Special::Zeros, 17));
     let request = executed(&["max"], &[1]);

@@ -1,6 +1,6 @@
 //! What an expression knows of all that is in it, so that a pass that looks for it leaves others alone.
 
-use super::{Intrinsic, Node};
+use super::{Expr, Intrinsic, Node};
 
 /// What there is in an expression that few passes look for: a set of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +13,8 @@ impl Holds {
     pub const LIKELY: Holds = Holds(2);
     /// A selection with an arm that reads memory.
     pub const SELECT_OF_LOADS: Holds = Holds(4);
+    /// A division of integers by anything but a constant other than 0.
+    pub const DIVISION: Holds = Holds(8);
 
     /// What a node is by itself.
     pub fn own(node: &Node) -> Holds {
@@ -20,6 +22,9 @@ impl Holds {
             Node::Load(..) => Holds::LOAD,
             Node::Call(Intrinsic::Likely, _) => Holds::LIKELY,
             Node::Select(_, a, b) if a.reads_memory() || b.reads_memory() => Holds::SELECT_OF_LOADS,
+            Node::Binary(op, a, b) if op.is_division() && !a.dtype().is_float() && !is_nonzero(b) => {
+                Holds::DIVISION
+            }
             Node::Int(_)
             | Node::Float(_)
             | Node::Var(_)
@@ -43,5 +48,13 @@ impl Holds {
     /// Whether one of those is in it.
     pub fn has(self, other: Holds) -> bool {
         self.0 & other.0 != 0
+    }
+}
+
+/// Whether it is a constant other than 0 in every lane.
+fn is_nonzero(expr: &Expr) -> bool {
+    match expr.node() {
+        Node::Broadcast(scalar) => is_nonzero(scalar),
+        _ => expr.as_int().is_some_and(|value| value != 0),
     }
 }

@@ -1,16 +1,20 @@
 //! What is known of the lanes of vectors of integers.
 
 use super::{BinaryOp, Expr, Node};
+use crate::dtype::DType;
 
 impl Expr {
     /// The ramp of integers of the type that this is, or the sum of such ramps, single integers and integers
     /// that are known, where it is the conversion of wider ones: the low digits of a sum are those of the sum
-    /// of low digits. Single integers are added before they are spread over lanes. To be evaluated and not to
-    /// be reasoned about, since it may wrap.
+    /// of low digits. Single integers are added before they are spread over lanes. A sum that is known in every
+    /// lane is a ramp where its lanes are evenly spaced. To be evaluated and not to be reasoned about, since it
+    /// may wrap.
     pub fn as_narrow_ramp(&self) -> Option<Expr> {
         let Node::Cast(wide) = self.node() else { return None };
         let (from, to) = (wide.dtype(), self.dtype());
-        let narrows = from.is_int() && to.is_int() && to.bytes() < from.bytes();
+        if !(from.is_int() && to.is_int() && to.bytes() < from.bytes()) {
+            return None;
+        }
         let digits = |e: &Expr| match e.as_int() {
             Some(value) => Expr::int_of(value, to),
             None => e.clone().cast(to),
@@ -21,8 +25,11 @@ impl Expr {
             _ => e.constant_lanes().map(|_| e.clone().cast(to)),
         };
         match wide.node() {
-            Node::Ramp(..) if narrows => term(wide),
-            Node::Binary(BinaryOp::Add, ..) if narrows && self.lanes() > 1 => {
+            Node::Ramp(..) => term(wide),
+            Node::Binary(BinaryOp::Add, ..) if self.lanes() > 1 => {
+                if let Some(known) = wide.constant_lanes() {
+                    return ramp_of(&known, to);
+                }
                 let mut terms = Vec::new();
                 wide.collect_terms(&mut terms);
                 let narrow: Option<Vec<Expr>> = terms.iter().map(term).collect();
@@ -86,10 +93,18 @@ impl Expr {
     }
 }
 
+/// Those integers, at least two, as a ramp, where they are evenly spaced.
+fn ramp_of(known: &[i128], to: DType) -> Option<Expr> {
+    let [first, second, ..] = known else { return None };
+    let step = second - first;
+    let is_even = known.windows(2).all(|pair| pair[1] - pair[0] == step);
+    is_even.then(|| Expr::ramp(Expr::int_of(*first, to), Expr::int_of(step, to), known.len() as u32))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, Var};
+    use crate::Var;
 
     #[test]
     fn a_ramp_cast_to_narrower_integers_is_one_of_these() {
@@ -113,5 +128,20 @@ mod tests {
         assert_eq!(sum.as_narrow_ramp(), Some(narrow_sum), "one number is spread");
         let unknown = wide(5).floordiv(base.broadcast_to(4));
         assert_eq!((unknown.constant_lanes(), unknown.cast(DType::I32).as_narrow_ramp()), (None, None));
+    }
+    #[test]
+    fn a_sum_known_in_every_lane_is_a_ramp_or_stays() {
+        let five = Expr::int_of(5, DType::I64).broadcast_to(4);
+        let ramp = Expr::ramp(Expr::int_of(0, DType::I64), Expr::int_of(1, DType::I64), 4);
+        let narrow = Expr::ramp(Expr::int(5), Expr::int(1), 4);
+        assert_eq!((ramp.clone() + five.clone()).cast(DType::I32).as_narrow_ramp(), Some(narrow));
+        let halves = ramp.floordiv(Expr::int_of(2, DType::I64).broadcast_to(4));
+        let uneven = halves + five;
+        assert_eq!(uneven.constant_lanes(), Some(vec![5, 5, 6, 6]));
+        assert_eq!(uneven.clone().cast(DType::I32).as_narrow_ramp(), None);
+        let base = Var::new("i", DType::I64).expr();
+        let sum = (base.clone().broadcast_to(4) + uneven.clone()).cast(DType::I32);
+        let parts = base.cast(DType::I32).broadcast_to(4) + uneven.cast(DType::I32);
+        assert_eq!(sum.as_narrow_ramp(), Some(parts));
     }
 }

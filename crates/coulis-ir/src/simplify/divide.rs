@@ -222,8 +222,7 @@ impl Analyzer {
     }
 }
 
-/// `(q*d + r) // d` is `q + r // d`, and `r // d` is 0 where `0 <= r < d`. The divisor of a division that is
-/// carried out is not 0.
+/// `(q*d + r) // d` is `q + r // d`, and `r // d` is 0 where `r` is, or `0 <= r < d`.
 pub(super) fn divide_by_expression(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
     let (a, d) = operands(expr, BinaryOp::FloorDiv)?;
     if d.as_int().is_some() {
@@ -241,7 +240,7 @@ pub(super) fn divide_by_expression(analyzer: &Analyzer, expr: &Expr) -> Option<E
     analyzer.write_sum(&quotient, dtype)
 }
 
-/// `(q*d + r) % d` is `r % d`, and `r % d` is `r` where `0 <= r < d`.
+/// `(q*d + r) % d` is `r % d`, and `r % d` is `r` where that is 0, or `0 <= r < d`.
 pub(super) fn remainder_by_expression(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
     let (a, d) = operands(expr, BinaryOp::FloorMod)?;
     if d.as_int().is_some() {

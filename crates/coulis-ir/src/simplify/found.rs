@@ -21,6 +21,7 @@ pub(super) struct Found {
     pub leaf: Option<Rc<Poly>>,
     pub class: Option<Class>,
     pub holds_data: Option<bool>,
+    pub open_divisors: Option<Rc<Vec<Expr>>>,
 }
 
 /// What was found out about an atom, as far as it was asked for.

@@ -1,6 +1,7 @@
 //! Tests of the simplifier: the written forms, the proofs that lowering needs, and evaluation of random expressions
 //! before and after.
 
+mod divisors;
 mod ends;
 mod forms;
 mod random;

@@ -3,8 +3,7 @@
 //! Each thread asks before every few pages that it reads. Threads do not hear of each other, so the one result of a long array is
 //! folded in rounds, each by all threads, and is asked between them.
 
-use coulis_ir::visit::for_each_expr;
-use coulis_ir::{BinaryOp, Expr, Node};
+use coulis_ir::Expr;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
@@ -39,20 +38,10 @@ impl Facts<'_> {
     /// looked at.
     fn may_settle(&self) -> bool {
         let reducer = &self.spec.reducer;
-        let fails = |value: &Expr| {
-            let mut found = false;
-            for_each_expr(value, &mut |e: &Expr| found |= may_fail(e));
-            found
-        };
-        reducer.settled.is_some() && self.target.vector_bytes <= 256 && !reducer.lift.body.iter().any(fails)
+        reducer.settled.is_some()
+            && self.target.vector_bytes <= 256
+            && !reducer.lift.body.iter().any(Expr::divides)
     }
-}
-
-/// Whether an operation is a division of integers by what may be zero.
-fn may_fail(expr: &Expr) -> bool {
-    use BinaryOp::{Div, FloorDiv, FloorMod, TruncMod};
-    matches!(expr.node(), Node::Binary(Div | FloorDiv | FloorMod | TruncMod, _, by) if by.as_int().is_none())
-        && !expr.dtype().is_float()
 }
 
 /// Has the stage that reads elements pass over its blocks once its state is settled, where the sketch says so. `block`: its loop

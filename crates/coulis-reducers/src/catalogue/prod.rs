@@ -23,7 +23,7 @@ pub static ENTRY: Entry = Entry {
     details: "Integers are multiplied in `int64` (`uint64` for unsigned ones) and wrap. Floats are multiplied in \
               `float64`: for inputs of at most 32 bits the relative error is at most `32 * 2^-23`, for `float64` at \
               most `n * 2^-52`. No partial product overflows: the result is infinite or zero only where the exact one is too \
-              large or too small, or an element is.",
+              large or too small, or an element is. What is infinite in `float64` is so before `alpha` scales it.",
     n_inputs: 1,
     empty: Empty::Value("1"),
     takes_init: true,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::cuda::plan::LaunchError;
-use crate::cuda::search::Looked;
+use crate::cuda::search::{Found, Looked};
 
 /// A part of CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,8 +203,33 @@ pub enum CudaError {
     },
 }
 
+impl CudaError {
+    /// The places where what is missing was looked for, in order.
+    pub fn looked(&self) -> &[Looked] {
+        match self {
+            CudaError::NotFound { looked, .. } => looked,
+            _ => &[],
+        }
+    }
+}
+
+/// Places that a message names.
+const N_NAMED: usize = 3;
+
+/// The places where something was looked for: files that cannot be used and the first folders, and how many more there are.
 fn places(looked: &[Looked]) -> String {
-    looked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    let (unset, mut seen): (Vec<_>, Vec<_>) = looked.iter().partition(|place| place.found == Found::Unset);
+    seen.sort_by_key(|place| !matches!(place.found, Found::Unusable(..)));
+    let named: Vec<String> = seen.iter().take(N_NAMED).map(ToString::to_string).collect();
+    let mut text = named.join(", ");
+    if seen.len() > N_NAMED {
+        text += &format!(" and {} more, which `coulis devices` lists", seen.len() - N_NAMED);
+    }
+    if !unset.is_empty() {
+        let names: Vec<&str> = unset.iter().map(|place| place.origin).collect();
+        text += &format!("; not set: {}", names.join(", "));
+    }
+    text
 }
 
 fn said(log: &str) -> String {

@@ -332,6 +332,24 @@ mod tests {
     }
 
     #[test]
+    fn of_many_places_a_message_names_a_few() {
+        let looked = |origin, folder: &str, found| Looked { origin, folder: folder.into(), found };
+        let refused = Found::Unusable("/e/libnvrtc.so".into(), "no ELF file".to_owned());
+        let mut all = vec![looked("CUDA_HOME", "", Found::Unset), looked("CUDA_PATH", "", Found::Unset)];
+        all.extend(["/a", "/b", "/c", "/d"].map(|folder| looked("the system", folder, Found::Nothing)));
+        all.push(looked("the system", "/e", refused));
+        let error = CudaError::NotFound { library: LibraryName::Nvrtc, looked: all };
+        let said = error.to_string();
+        let (_, places) = said.split_once("; looked in ").unwrap();
+        assert_eq!(
+            places,
+            "the system `/e/libnvrtc.so` (no ELF file), the system `/a`, the system `/b` and 2 more, which \
+             `coulis devices` lists; not set: CUDA_HOME, CUDA_PATH"
+        );
+        assert_eq!(error.looked().len(), 7);
+    }
+
+    #[test]
     fn the_newest_file_of_a_folder_is_taken_and_lookalikes_are_not() {
         let dir = tempfile::tempdir().unwrap();
         for name in [

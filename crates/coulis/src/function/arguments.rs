@@ -105,8 +105,10 @@ pub(super) fn argument_info(
     let mut shape = Vec::new();
     for (axis, extent) in buffer.shape.iter().enumerate() {
         shape.push(eval_index(extent, known).map_err(|var| {
-            let message =
-                format!("extent {axis} of `{name}` depends on `{var}`, which no argument determines");
+            let message = format!(
+                "extent {axis} of `{name}` depends on `{var}`, which no argument determines; give `{name}`, or a number \
+                 for `{var}` (`--arg {var}=NUMBER`)"
+            );
             Error::user("call/missing", message)
         })?);
     }

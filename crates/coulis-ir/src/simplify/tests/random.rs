@@ -37,8 +37,8 @@ impl Dice {
 }
 
 /// The variables of random expressions, what the analyzer knows of them, and values that agree with it.
-struct World {
-    analyzer: Analyzer,
+pub(super) struct World {
+    pub analyzer: Analyzer,
     ints: Vec<Var>,
     floats: Vec<Var>,
     bytes: Vec<Var>,
@@ -57,7 +57,7 @@ const P: usize = 6;
 const D: usize = 7;
 const E: usize = 8;
 
-fn world() -> World {
+pub(super) fn world() -> World {
     let var = |name: &str| Var::new(name, DType::I32);
     let size = |name: &str| Var::size(name, DType::I32);
     let ints =
@@ -86,15 +86,15 @@ fn world() -> World {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Value {
+pub(super) enum Value {
     Int(i128),
     Float(f64),
 }
 
-type Values = HashMap<VarId, Value>;
+pub(super) type Values = HashMap<VarId, Value>;
 
 impl World {
-    fn values(&self, dice: &mut Dice) -> Values {
+    pub fn values(&self, dice: &mut Dice) -> Values {
         let n = dice.range(1, 40);
         let m = dice.range(1, 60);
         let mut ints = [0; 9];
@@ -117,6 +117,13 @@ impl World {
             values.insert(var.id(), Value::Float(float));
         }
         values
+    }
+
+    /// Integers of which some may be 0, one of them from memory.
+    pub fn some_ints(&self) -> [Expr; 4] {
+        let [j, p, d] = [J, P, D].map(|at| self.ints[at].expr());
+        let element = self.table.at([j.clone()]).floormod(Expr::int(3));
+        [j, p, d, element]
     }
 
     fn int(&self, dice: &mut Dice, depth: u32) -> Expr {
@@ -381,7 +388,7 @@ fn eval(expr: &Expr, lane: i128, values: &Values) -> Option<Value> {
 }
 
 /// Every lane, floats as bits with one NaN.
-fn lanes(expr: &Expr, values: &Values) -> Option<Vec<i128>> {
+pub(super) fn lanes(expr: &Expr, values: &Values) -> Option<Vec<i128>> {
     let lane = |lane: u32| {
         Some(match eval(expr, i128::from(lane), values)? {
             Value::Int(v) => v,
