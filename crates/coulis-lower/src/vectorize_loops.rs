@@ -21,10 +21,9 @@
 //!
 //! Buffers that the body allocates get one copy a lane, interleaved.
 
-use coulis_ir::hash::FastMap;
-
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs, substitute_stmt};
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
@@ -64,8 +63,7 @@ pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
         return Ok(kernel);
     }
     let params: Vec<Buffer> = kernel.param_buffers().cloned().collect();
-    let within = Within { params: &params, context };
-    let body = within.walk(kernel.body, &Analyzer::new())?;
+    let body = Within { params: &params, context }.walk(kernel.body, &Analyzer::new())?;
     Ok(Kernel { body, ..kernel })
 }
 

@@ -129,6 +129,7 @@ mod tests {
         let unknown = wide(5).floordiv(base.broadcast_to(4));
         assert_eq!((unknown.constant_lanes(), unknown.cast(DType::I32).as_narrow_ramp()), (None, None));
     }
+
     #[test]
     fn a_sum_known_in_every_lane_is_a_ramp_or_stays() {
         let five = Expr::int_of(5, DType::I64).broadcast_to(4);
