@@ -152,7 +152,7 @@ pub struct Sketch {
     /// Elements of each row that are folded by vectors along it, where those behind them are folded apart, and of each short row that
     /// are before those of several rows are brought side by side; 0 is none.
     pub head: i64,
-    /// Elements of such a vector.
+    /// Elements of such a vector; 1 where they are brought side by side in tiles.
     pub head_lanes: i64,
     /// Whether the elements behind those of a short row are folded by such vectors too, the last of which they end, and not with one
     /// row a lane.

@@ -55,11 +55,11 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
     let is_dear = calls_functions(&facts.spec.reducer.combine);
-    let in_tiles = in_tiles(facts, extent);
-    let whole = whole_runs(facts, extent, if is_dear { SHORT_IN_RUNS } else { SHORT }, in_tiles);
-    let head = if is_dear && whole.is_some() { None } else { head(facts, extent, in_tiles) };
+    let tiled = if is_dear { 0 } else { in_tiles(facts, extent) };
+    let whole = whole_runs(facts, extent, if is_dear { SHORT_IN_RUNS } else { SHORT }, tiled);
+    let head = if is_dear && whole.is_some() { None } else { head(facts, extent, tiled) };
     let whole = whole.filter(|_| head.is_none());
-    if extent > SHORT && head.is_none() && whole.is_none() && !in_tiles {
+    if extent > SHORT && head.is_none() && whole.is_none() && tiled == 0 {
         return Err(Decline::new(
             "at most 32 elements in the innermost dimension, or 255 that fold to short vectors",
             extent,
@@ -82,8 +82,11 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         facts.ahead(facts.ahead_front_to_back(), lanes * extent * facts.spec.inputs[0].bytes() as i64);
     let apart = page_blocks(facts, lanes * extent);
     let pages = if apart > 1 { i64::from(facts.target.pages) } else { 1 };
-    let run = whole.map_or(1, |runs| run_of(extent, runs.steps, in_tiles));
+    let run = whole.map_or(1, |runs| run_of(extent, runs.steps, tiled));
     let mut sketch = Sketch { lanes, ahead, apart, pages, run, ..facts.plain() };
+    if tiled < extent && head.is_none() {
+        sketch = Sketch { head: tiled, head_lanes: 1, ..sketch };
+    }
     if let Some(head) = head {
         let is_tiny = head.length <= UNROLLED_VECTORS * head.short;
         sketch = Sketch {
@@ -115,25 +118,22 @@ struct Head {
     run: i64,
 }
 
-/// Whether rows of so many neighbours, too many to be written out, may be brought into lanes tile by tile.
-fn in_tiles(facts: &Facts, extent: i64) -> bool {
-    let is_dense = matches!(facts.inner(), Some((_, 1, _)));
+/// Elements of rows of so many neighbours, too many to be written out, that may be brought into lanes tile by tile; 0 if none.
+fn in_tiles(facts: &Facts, extent: i64) -> i64 {
+    let is_row = facts.spec.problem.reduce_len == extent && matches!(facts.inner(), Some((_, 1, _)));
     let is_long = SHORT < extent && extent <= SHORT_BY_VECTORS;
-    is_long && is_dense && extent % TILE == 0 && facts.target.vector_bytes <= 256
+    if is_long && is_row && facts.target.vector_bytes <= 256 { extent / TILE * TILE } else { 0 }
 }
 
-/// Steps of a run of at most so many; of whole tiles, where rows are folded by these.
-fn run_of(extent: i64, most: i64, in_tiles: bool) -> i64 {
-    let n_tiles = extent / TILE;
+/// Steps of a run of at most so many; of whole tiles, where that many elements of rows are folded by these.
+fn run_of(extent: i64, most: i64, tiled: i64) -> i64 {
+    let n_tiles = tiled / TILE;
     let of_tiles = (1..=n_tiles).rev().find(|n| n_tiles % n == 0 && n * TILE <= most);
-    match of_tiles.filter(|_| in_tiles) {
-        Some(n) => n * TILE,
-        None => even_turns(extent, most),
-    }
+    of_tiles.map_or_else(|| even_turns(extent, most), |n| n * TILE)
 }
 
 /// What is folded by vectors along a row; `None` where that is more work than one row a lane, or where vectors are no registers.
-fn head(facts: &Facts, extent: i64, in_tiles: bool) -> Option<Head> {
+fn head(facts: &Facts, extent: i64, tiled: i64) -> Option<Head> {
     let reducer = &facts.spec.reducer;
     let widest = reducer.fields.iter().map(|f| f.dtype.bytes() as i64).max().unwrap_or(1);
     let vector = i64::from(facts.target.vector_bytes);
@@ -151,11 +151,11 @@ fn head(facts: &Facts, extent: i64, in_tiles: bool) -> Option<Head> {
         short,
         run: 1,
     });
-    let of_a_lane = if in_tiles { 1 + facts.spec.inputs[0].bytes() as i64 } else { OF_A_LANE };
+    let apart = tiled * (1 + facts.spec.inputs[0].bytes() as i64) + (extent - tiled) * OF_A_LANE;
     let merges = (work(&reducer.combine) as i64) * facts.lanes() / vector;
     let of_fields = short * (merges + OF_A_FIELD * reducer.fields.len() as i64);
-    let is_less = of_fields + (extent - head.length) * of_a_lane < extent * of_a_lane;
-    (is_less || extent > SHORT && !in_tiles).then_some(head)
+    let is_less = of_fields + (extent - head.length) * OF_A_LANE < apart;
+    (is_less || extent > SHORT && tiled == 0).then_some(head)
 }
 
 /// Whether so many elements behind what is folded by vectors are less work as the end of one more of them than with one row a lane:
@@ -198,10 +198,10 @@ fn written_out(facts: &Facts, head: &Head) -> i64 {
 }
 
 /// How a row that is the whole of an output is folded in runs in each lane; `None` where each is to be asked whether its runs spoilt it.
-fn whole_runs(facts: &Facts, extent: i64, longest: i64, in_tiles: bool) -> Option<Runs> {
-    let runs = facts.runs(if in_tiles { extent } else { SHORT });
+fn whole_runs(facts: &Facts, extent: i64, longest: i64, tiled: i64) -> Option<Runs> {
+    let runs = facts.runs(tiled.max(SHORT));
     let is_whole = facts.spec.problem.reduce_len == extent;
-    let is_short = extent <= longest || in_tiles && runs.steps >= TILE;
+    let is_short = extent <= longest || tiled > 0 && runs.steps >= TILE;
     (runs.steps > 1 && is_short && is_whole && !is_asked(facts)).then_some(runs)
 }
 
@@ -269,7 +269,11 @@ pub fn fold_short(
         return rows.fold_by_vectors(s, state, spec, sketch);
     }
     let (head, tail) = s.cut(state, &elements, sketch.head)?;
-    rows.fold_by_vectors(s, head, spec, sketch)?;
+    if sketch.head_lanes == 1 {
+        rows.fold_apart(s, head, sketch.run)?;
+    } else {
+        rows.fold_by_vectors(s, head, spec, sketch)?;
+    }
     rows.fold_apart(s, tail, 1)?;
     rows.side_by_side(s, state)
 }

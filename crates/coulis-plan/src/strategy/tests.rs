@@ -438,6 +438,19 @@ fn short_rows_fold_to_a_vector_where_they_hold_several_whole_ones() {
 }
 
 #[test]
+fn rows_too_long_to_be_written_out_come_into_lanes_by_tiles_where_that_is_less_than_to_fold_fields() {
+    let tiled = |op: &str, extent: i64| {
+        let (_, sketch, strategy) = planned(op, &[1 << 20, extent], &[1], &cpu(64, 1));
+        (strategy.name, sketch.head, sketch.head_lanes == 1)
+    };
+    assert_eq!(tiled("var", 40), ("short_rows", 0, true), "whole tiles");
+    assert_eq!(tiled("var", 49), ("short_rows", 48, true), "and an element behind them");
+    assert_eq!(tiled("var", 32), ("short_rows", 0, true), "written out");
+    assert_eq!(tiled("sum", 49), ("short_rows", 48, false), "one field: by vectors along the row");
+    assert!(!tiled("var", 200).2, "so long that fields are the lesser part");
+}
+
+#[test]
 fn short_rows_in_memory_are_read_from_several_pages_where_these_make_up_all_rows() {
     let pages = |rows: i64, extent: i64| {
         let text = trace(&[rows, extent], &[1], 64);
