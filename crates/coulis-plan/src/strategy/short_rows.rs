@@ -44,6 +44,8 @@ const MOST_OPERATIONS: i64 = 160;
 const OF_A_LANE: i64 = 7;
 /// Elements of a row that are brought into lanes by loads of neighbours, as those of longer rows are where they make up all of each.
 const TILE: i64 = 8;
+/// Rows of fewer blocks are few.
+const FEW_BLOCKS: i64 = 16;
 /// Operations of a vector's end beside its choices and the combination with others.
 const OF_AN_END: i64 = 7;
 /// Operations that do the same for a lane of a field of a short vector.
@@ -69,6 +71,7 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // Where there are fewer rows than a run has lanes, a vector of states is enough.
     let fitting = |runs: Runs| runs.lanes.min(facts.lanes().max(floor_pow2(rows.map_or(1, |rows| rows.0))));
     let lanes = whole.map_or_else(|| facts.lanes(), fitting);
+    let lanes = rows.map_or(lanes, |(rows, ..)| in_whole_blocks(rows, lanes));
     match rows {
         Some((rows, _, false)) if rows >= lanes => {}
         Some((rows, _, false)) => {
@@ -116,6 +119,12 @@ struct Head {
     short: i64,
     /// Vectors of a run; 1 is no runs.
     run: i64,
+}
+
+/// Lanes of blocks, at most so many, that make up a few rows: a rest would be as much work as several blocks.
+fn in_whole_blocks(rows: i64, lanes: i64) -> i64 {
+    let fewer = 1 << rows.trailing_zeros();
+    if rows < FEW_BLOCKS * lanes && rows % lanes != 0 && fewer >= TILE { fewer } else { lanes }
 }
 
 /// Elements of rows of so many neighbours, too many to be written out, that may be brought into lanes tile by tile; 0 if none.
