@@ -40,7 +40,7 @@ const UNROLLED_VECTORS: i64 = 2;
 /// Vector operations of a row that are written out, at most; more are a loop, whose text compilers are done with sooner.
 const MOST_OPERATIONS: i64 = 160;
 /// Operations that bring one element of several rows side by side into lanes. Those of a tile take one, and one for each byte, as
-/// wide elements are fewer in a load.
+/// wide elements are fewer in a load; those behind tiles, which go one by one, half as many as there are lanes.
 const OF_A_LANE: i64 = 7;
 /// Elements of a row that are brought into lanes by loads of neighbours, as those of longer rows are where they make up all of each.
 const TILE: i64 = 8;
@@ -160,7 +160,9 @@ fn head(facts: &Facts, extent: i64, tiled: i64) -> Option<Head> {
         short,
         run: 1,
     });
-    let apart = tiled * (1 + facts.spec.inputs[0].bytes() as i64) + (extent - tiled) * OF_A_LANE;
+    let bytes = facts.spec.inputs[0].bytes() as i64;
+    let one_by_one = OF_A_LANE.max(if tiled > 0 { vector / bytes / 2 } else { 0 });
+    let apart = tiled * (1 + bytes) + (extent - tiled) * one_by_one;
     let merges = (work(&reducer.combine) as i64) * facts.lanes() / vector;
     let of_fields = short * (merges + OF_A_FIELD * reducer.fields.len() as i64);
     let is_less = of_fields + (extent - head.length) * OF_A_LANE < apart;
