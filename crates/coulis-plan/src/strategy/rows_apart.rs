@@ -66,7 +66,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("as many outputs side by side as lanes", n_beside));
     }
     // Vectors of states are made up of neighbours, all of them.
-    let lanes = lanes.min(1 << n_beside.trailing_zeros());
+    let lanes = lanes.min(n_beside & -n_beside);
     if lanes < FEWEST_LANES {
         return Err(Decline::new("a number of outputs side by side that 4 divides", n_beside));
     }

@@ -123,7 +123,7 @@ struct Head {
 
 /// Lanes of blocks, at most so many, that make up a few rows: a rest would be as much work as several blocks.
 fn in_whole_blocks(rows: i64, lanes: i64) -> i64 {
-    let fewer = 1 << rows.trailing_zeros();
+    let fewer = rows & -rows;
     if rows < FEW_BLOCKS * lanes && rows % lanes != 0 && fewer >= TILE { fewer } else { lanes }
 }
 
