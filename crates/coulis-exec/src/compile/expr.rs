@@ -181,7 +181,7 @@ impl Compiler {
         for_each_expr(expr, &mut |e| {
             fails |= match e.node() {
                 Node::Load(buffer, indices) => !self.is_there(buffer, indices),
-                Node::Binary(op, _, b) => divides(*op, e) && !is_nonzero(b),
+                Node::Binary(..) => e.divisor().is_some_and(|divisor| !divisor.is_nonzero()),
                 Node::Int(_)
                 | Node::Float(_)
                 | Node::Var(_)
@@ -215,7 +215,7 @@ impl Compiler {
                 Node::Call(f, _) => {
                     matches!(f, Intrinsic::IsNan | Intrinsic::IsInf | Intrinsic::IsFinite | Intrinsic::Abs)
                 }
-                Node::Binary(op, ..) => !divides(*op, e),
+                Node::Binary(..) => e.divisor().is_none(),
                 Node::Let(..) => false,
                 Node::Int(_)
                 | Node::Float(_)
@@ -280,29 +280,5 @@ impl Compiler {
         reads.sort();
         reads.dedup();
         Ok(Value { place, scope: self.current(), reads, in_memory: false })
-    }
-}
-
-/// Whether the operation is an integer division or remainder.
-pub(super) fn divides(op: BinaryOp, expr: &Expr) -> bool {
-    op.is_division() && expr.dtype().is_int()
-}
-
-/// Whether the expression is a constant other than 0, broadcast or not.
-pub(super) fn is_nonzero(expr: &Expr) -> bool {
-    match expr.node() {
-        Node::Int(value) => *value != 0,
-        Node::Broadcast(a) => is_nonzero(a),
-        Node::Float(_)
-        | Node::Var(_)
-        | Node::Binary(..)
-        | Node::Not(_)
-        | Node::Cast(_)
-        | Node::Select(..)
-        | Node::IfThenElse(..)
-        | Node::Call(..)
-        | Node::Load(..)
-        | Node::Ramp(..)
-        | Node::Let(..) => false,
     }
 }

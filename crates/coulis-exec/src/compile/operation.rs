@@ -2,7 +2,6 @@
 
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Node, VarId};
 
-use super::expr::{divides, is_nonzero};
 use super::{Compiler, Place, Value};
 use crate::code::{Instr, Ptr};
 use crate::error::ExecError;
@@ -57,7 +56,7 @@ impl Compiler {
                 let unsupported = || ExecError::UnsupportedOp { op: op.symbol(), ty: a.ty() };
                 let (fns, swap) = binary(*op, reg, self.level).ok_or_else(unsupported)?;
                 let (x, y) = (self.expr(a)?, self.expr(b)?);
-                let pinned = divides(*op, expr) && !is_nonzero(b);
+                let pinned = expr.divisor().is_some_and(|divisor| !divisor.is_nonzero());
                 if pinned {
                     self.check_divisor(&y, reg, b.lanes());
                 }

@@ -12,7 +12,6 @@ use coulis_ir::{BinaryOp, Buffer, DType, Expr, MemScope, Node, Stmt, Var, VarId}
 
 use super::Compiler;
 use super::access::{Access, shape_of};
-use super::expr::divides;
 
 /// Most iterations that become lanes.
 const MOST_LANES: i64 = 16;
@@ -137,7 +136,7 @@ impl Compiler {
                     let place = (buffer.data.id(), indices[0].clone());
                     is_safe &= sure.contains(&place) || self.is_inside(buffer, &indices[0], loop_);
                 }
-                Node::Binary(op, ..) => is_safe &= !divides(*op, e),
+                Node::Binary(..) => is_safe &= e.divisor().is_none(),
                 Node::Int(_)
                 | Node::Float(_)
                 | Node::Var(_)

@@ -22,7 +22,7 @@ impl Holds {
             Node::Load(..) => Holds::LOAD,
             Node::Call(Intrinsic::Likely, _) => Holds::LIKELY,
             Node::Select(_, a, b) if a.reads_memory() || b.reads_memory() => Holds::SELECT_OF_LOADS,
-            Node::Binary(op, a, b) if op.is_division() && !a.dtype().is_float() && !is_nonzero(b) => {
+            Node::Binary(op, a, b) if op.is_division() && !a.dtype().is_float() && !b.is_nonzero() => {
                 Holds::DIVISION
             }
             Node::Int(_)
@@ -51,10 +51,12 @@ impl Holds {
     }
 }
 
-/// Whether it is a constant other than 0 in every lane.
-fn is_nonzero(expr: &Expr) -> bool {
-    match expr.node() {
-        Node::Broadcast(scalar) => is_nonzero(scalar),
-        _ => expr.as_int().is_some_and(|value| value != 0),
+impl Expr {
+    /// Whether it is a constant integer other than 0 in every lane.
+    pub fn is_nonzero(&self) -> bool {
+        match self.node() {
+            Node::Broadcast(scalar) => scalar.is_nonzero(),
+            _ => self.as_int().is_some_and(|value| value != 0),
+        }
     }
 }

@@ -109,9 +109,11 @@ fn tiles(facts: &Facts, (n_beside, lanes): (i64, i64), n_along: i64, row_bytes: 
     let most = (TOGETHER_BYTES / state_bytes(&facts.spec.reducer).max(1)).max(lanes);
     let dims = &facts.spec.problem.dims;
     let stride = |dim: &Dim| dim.strides.first().copied();
-    let all = dims.iter().rev().nth(1).and_then(stride).map(|stride| stride * n_beside);
-    let follow = dims.first().and_then(stride) == all;
-    let are_long = |tile: &i64| *tile == n_beside && follow || tile.saturating_mul(row_bytes) >= FEWEST_BYTES;
+    let of_all = dims.iter().rev().nth(1).and_then(stride).map(|of_row| of_row * n_beside);
+    // All neighbours are one piece of memory with those of the next step.
+    let is_one_piece = dims.first().and_then(stride) == of_all;
+    let are_long =
+        |tile: &i64| *tile == n_beside && is_one_piece || tile.saturating_mul(row_bytes) >= FEWEST_BYTES;
     let equal = |n: i64| (n_beside % (n * lanes) == 0).then_some(n_beside / n).filter(are_long);
     let least = ceil_div(n_beside, most);
     let mut of_threads = (least..least + threads).filter(|n| is_even(outer * n));

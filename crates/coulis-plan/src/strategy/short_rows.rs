@@ -5,6 +5,9 @@
 //! lie in memory, and the lanes of as many short vectors as there are rows are folded one row a lane. What is behind the last
 //! whole vector of a row is cut off, and folded as the end of a vector that begins before it, or one row a lane as well where that is
 //! less work.
+//!
+//! The elements of longer rows are brought into lanes in tiles, as neighbours in memory are loaded together, and the few behind the
+//! last tile one by one: states of many fields are less work so than folded along a row.
 
 use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
@@ -24,7 +27,7 @@ pub static STRATEGY: Strategy = Strategy {
     name: "short_rows",
     machine: Machine::Loops,
     keeps_order: false,
-    summary: "one row a lane; the few elements of a row are written out one by one, or folded to a short vector first",
+    summary: "one row a lane; the few elements of a row are written out one by one, in tiles, or folded to a short vector first",
     propose,
     schedule,
 };
@@ -57,13 +60,13 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
     let is_dear = calls_functions(&facts.spec.reducer.combine);
-    let tiled = if is_dear { 0 } else { in_tiles(facts, extent) };
+    let tiled = if is_dear { 0 } else { tiled_length(facts, extent) };
     let whole = whole_runs(facts, extent, if is_dear { SHORT_IN_RUNS } else { SHORT }, tiled);
     let head = if is_dear && whole.is_some() { None } else { head(facts, extent, tiled) };
     let whole = whole.filter(|_| head.is_none());
     if extent > SHORT && head.is_none() && whole.is_none() && tiled == 0 {
         return Err(Decline::new(
-            "at most 32 elements in the innermost dimension, or 255 that fold to short vectors",
+            "at most 32 elements in the innermost dimension, or 255 neighbours that fold to short vectors or come in tiles",
             extent,
         ));
     }
@@ -128,7 +131,7 @@ fn in_whole_blocks(rows: i64, lanes: i64) -> i64 {
 }
 
 /// Elements of rows of so many neighbours, too many to be written out, that may be brought into lanes tile by tile; 0 if none.
-fn in_tiles(facts: &Facts, extent: i64) -> i64 {
+fn tiled_length(facts: &Facts, extent: i64) -> i64 {
     let is_row = facts.spec.problem.reduce_len == extent && matches!(facts.inner(), Some((_, 1, _)));
     let is_long = SHORT < extent && extent <= SHORT_BY_VECTORS;
     if is_long && is_row && facts.target.vector_bytes <= 256 { extent / TILE * TILE } else { 0 }
