@@ -16,6 +16,9 @@
 //! for it front to back, each for its share, and not row after row for what the same iteration reads later: hardware
 //! that then reads ahead follows one stream, and a memory that is asked in that order waits less.
 //!
+//! Rows that the iterations walk side by side are asked for into the first cache a line further ahead each than the one before:
+//! where they lie a multiple of 4 KiB apart, what one iteration reads of them has the same few places of that cache.
+//!
 //! Order: after unrolling and the last simplification, when one iteration's reads stand side by side with constant
 //! distances; before common subexpressions get names.
 
@@ -114,6 +117,8 @@ struct Span {
     base: Expr,
     start: i128,
     end: i128,
+    /// Whether the next iteration goes on behind them, so that the loop walks one row from end to end.
+    goes_on: bool,
 }
 
 /// Bytes from an element of some memory on.
@@ -234,10 +239,12 @@ impl Hints {
             return;
         }
         let map = FastMap::from_iter([(self.var.clone(), self.ahead.clone())]);
+        let moves = split(&first, &self.var).and_then(|place| place.coeff.as_int()).unwrap_or(0) * width;
+        let goes_on = 0 < moves && moves <= LINE;
         let mut add = |first: Expr, elements: i128| {
             let (base, offset) = apart(&Analyzer::new().simplify(&substitute_expr(&first, &map)));
             let start = offset * width + self.bytes;
-            spans.push(Span { buffer: buffer.clone(), base, start, end: start + elements * width });
+            spans.push(Span { buffer: buffer.clone(), base, start, end: start + elements * width, goes_on });
         };
         let constant = step.as_ref().map_or(Some(1), Expr::as_int);
         match (constant, step) {
@@ -325,7 +332,9 @@ impl Asked {
 /// One hint for each line that the spans touch, from the lowest address of those with one base up; of what the iterations of
 /// `turns` ask for together, front to back.
 fn lines(hint: Atom, mut spans: Vec<Span>, turns: Option<&Turns>) -> Vec<Stmt> {
+    let apart = if hint == Atom::Prefetch && spans.iter().all(|span| span.goes_on) { LINE } else { 0 };
     let mut hints = Vec::new();
+    let mut row = 0;
     while let Some(first) = spans.first() {
         let (buffer, base) = (first.buffer.clone(), first.base.clone());
         let is_near =
@@ -336,8 +345,12 @@ fn lines(hint: Atom, mut spans: Vec<Span>, turns: Option<&Turns>) -> Vec<Stmt> {
         let width = buffer.dtype.bytes() as i128;
         let asked = Asked::of(base, &near);
         let asked = turns.and_then(|turns| asked.front_to_back(turns, width)).unwrap_or(asked);
+        let mut end = None;
         for at in asked.starts {
-            let element = Expr::int_of(at / width, asked.base.dtype());
+            if end.replace(at + LINE).is_some_and(|end| end < at) {
+                row += 1;
+            }
+            let element = Expr::int_of((at + row * apart) / width, asked.base.dtype());
             let place = Element { buffer: buffer.clone(), indices: vec![sum(asked.base.clone(), element)] };
             hints.push(Stmt::Atom(Box::new(AtomCall {
                 atom: hint,
@@ -346,6 +359,7 @@ fn lines(hint: Atom, mut spans: Vec<Span>, turns: Option<&Turns>) -> Vec<Stmt> {
                 args: Vec::new(),
             })));
         }
+        row += 1;
     }
     if hints.len() > MAX_LINES { Vec::new() } else { hints }
 }

@@ -64,6 +64,38 @@ for k in range(m // 32):
 }
 
 #[test]
+fn rows_walked_side_by_side_are_asked_for_a_line_further_ahead_each() {
+    let (m, k) = (size("m"), var("k"));
+    let (a, b) = (buffer("A", m.clone()), buffer("B", 16));
+    let ramp = |base: Expr| Expr::ramp(base, int(1), 16);
+    // Two rows of a known distance and one of another, of which each iteration reads `step` elements.
+    let text = |key: &str, step: i32| {
+        let rows = [k.expr() * int(step), k.expr() * int(step) + int(1024), k.expr() * int(step) + m.clone()];
+        let reads =
+            rows.map(|row| Stmt::store(&b, vec![ramp(int(0))], Expr::load(a.clone(), vec![ramp(row)])));
+        let body = Stmt::range(k.clone(), int(64), Stmt::seq(reads));
+        print_stmt(&try_pass("insert_prefetches", under(key, 4, body)).expect("the pass runs"))
+    };
+    let lines = |text: String| {
+        let hints = text.lines().filter(|line| line.contains("T.prefetch"));
+        hints.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let near =
+        ["T.prefetch(A[k * 16 + 64])", "T.prefetch(A[k * 16 + 1104])", "T.prefetch(A[k * 16 + m + 96])"];
+    assert_eq!(lines(text("pragma_prefetch", 16)), near);
+    let far = [
+        "T.prefetch_l2(A[k * 16 + 64])",
+        "T.prefetch_l2(A[k * 16 + 1088])",
+        "T.prefetch_l2(A[k * 16 + m + 64])",
+    ];
+    assert_eq!(lines(text("pragma_prefetch_l2", 16)), far);
+    // What is a line behind a piece that the next iteration does not follow is no part of a row.
+    let pieces =
+        ["T.prefetch(A[k * 32 + 128])", "T.prefetch(A[k * 32 + 1152])", "T.prefetch(A[k * 32 + m + 128])"];
+    assert_eq!(lines(text("pragma_prefetch", 32)), pieces);
+}
+
+#[test]
 fn what_lies_some_bytes_behind_is_asked_for_once_in_all_parts_of_an_iteration() {
     let (m, k) = (size("m"), var("k"));
     let (a, b) = (buffer("A", m.clone()), buffer("B", 16));
@@ -191,7 +223,7 @@ fn strided_vectors_ask_for_every_row_and_too_many_lines_are_not_asked_for() {
         "
 for k in range(n):
     T.prefetch(A[k + 4])
-    T.prefetch(A[k + n + 4])
+    T.prefetch(A[k + n + 20])
     B[0:2] = A[T.Ramp(k, n, 2)]
 ",
     );

@@ -3,13 +3,12 @@
 //! A tile of outputs is folded at once: its states stay in the nearest cache while the reduced dimensions are walked
 //! in the order of memory. Few tiles are split into chunks of the outermost reduced dimension.
 
-use coulis_ir::remark::PREFETCH_L2;
 use coulis_ir::{Attr, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::map_steps::root;
-use super::steps::{ask_ahead, place, stage_of, stream_results};
+use super::steps::{ask_ahead, hint, place, stage_of, stream_results};
 use super::{
     Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div, floor_pow2, gcd,
     state_bytes,
@@ -59,6 +58,10 @@ const AHEAD_BYTES: i64 = 512;
 /// in registers, fewer rows are visited then.
 const AHEAD_OF_ROWS_BYTES: i64 = 8 << 10;
 const ROWS_FRONT_TO_BACK: i64 = 4;
+/// The same into the first cache, where each row of a visit asks a line further ahead than the one before it: about as many lines as
+/// are on their way at once, in all rows together.
+const NEAR_LINES: i64 = 64;
+const LINE_BYTES: i64 = 64;
 /// Bytes that a visit with runs reads there for each byte of the states that it reads and writes; more where these are wider than
 /// what runs keep.
 const BYTES_A_STATE: i64 = 2;
@@ -140,6 +143,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let visit_bytes = unroll.saturating_mul(extent).saturating_mul(width);
     let ahead_bytes = match front_to_back && is_loop {
         _ if in_registers => facts.ahead_front_to_back(),
+        true if facts.asks_near() => near_bytes(unroll),
         true => AHEAD_OF_ROWS_BYTES / unroll.max(ROWS_FRONT_TO_BACK),
         false => AHEAD_BYTES,
     };
@@ -183,6 +187,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         sketch.constant[n_dims - 2] = rows % visits == 0;
     }
     Ok(sketch)
+}
+
+/// How far ahead the first row of a visit asks for memory, in bytes.
+fn near_bytes(rows: i64) -> i64 {
+    let rows = rows.max(ROWS_FRONT_TO_BACK);
+    (NEAR_LINES / rows - rows / 2).max(1) * LINE_BYTES
 }
 
 /// Elements of a tile whose rows stay in the second cache until a map reads them again; `None` where there is no map, and where
@@ -349,12 +359,12 @@ pub(super) fn spread(
 /// written out.
 fn ask_along(s: &mut Schedule, stage: StageId, walk: &Walk, sketch: &Sketch) -> Result<(), ScheduleError> {
     if let Some(visit) = walk.visit.as_ref().filter(|_| sketch.rows_ahead > 0) {
-        return s.pragma(stage, visit, PREFETCH_L2, Attr::Int(sketch.rows_ahead));
+        return s.pragma(stage, visit, hint(sketch), Attr::Int(sketch.rows_ahead));
     }
     if sketch.ahead > 0 && sketch.tile / sketch.lanes > sketch.written_out {
-        s.pragma(stage, &walk.vector, PREFETCH_L2, Attr::Int(sketch.ahead))
+        s.pragma(stage, &walk.vector, hint(sketch), Attr::Int(sketch.ahead))
     } else {
-        ask_ahead(s, stage, PREFETCH_L2, sketch.ahead)
+        ask_ahead(s, stage, hint(sketch), sketch.ahead)
     }
 }
 

@@ -10,7 +10,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
 use super::columns::NARROWEST;
-use super::steps::{Parts, fold_by_vectors, fold_states, place, same_axis, site, stage_of};
+use super::steps::{Parts, fold_by_vectors, fold_states, hint, place, same_axis, site, stage_of};
 use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, floor_pow2};
 use crate::program::{Spec, Statement};
 
@@ -186,7 +186,7 @@ fn fold_wide_steps(
         }
     }
     if sketch.ahead > 0 {
-        s.pragma(wide, &visit, coulis_ir::remark::PREFETCH_L2, coulis_ir::Attr::Int(sketch.ahead))?;
+        s.pragma(wide, &visit, hint(sketch), coulis_ir::Attr::Int(sketch.ahead))?;
     }
     let mut made = vec![wide];
     let mut steps = sketch.tile;

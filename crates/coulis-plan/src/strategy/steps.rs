@@ -1,6 +1,6 @@
 //! Steps that several strategies take.
 
-use coulis_ir::remark::PREFETCH;
+use coulis_ir::remark::{PREFETCH, PREFETCH_L2};
 use coulis_ir::{Attr, LoopKind, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
@@ -358,6 +358,11 @@ fn innermost_loop(s: &Schedule, stage: StageId) -> Result<Option<IterVar>, Sched
     let view = s.stage(stage)?;
     let runs = |leaf: &&IterVar| leaf.kind() == IterKind::Reduce && view.kind_of(leaf) == LoopKind::Serial;
     Ok(view.leaves().iter().rev().find(runs).cloned())
+}
+
+/// The pragma by which columns ask for memory.
+pub fn hint(sketch: &Sketch) -> &'static str {
+    if sketch.near { PREFETCH } else { PREFETCH_L2 }
 }
 
 /// Has the innermost folding loop that is not written out ask for the memory of `ahead` iterations later, by that pragma; not

@@ -352,6 +352,17 @@ fn plans_ask_ahead_for_memory_but_not_for_caches() {
         let small: Vec<i64> = shape.iter().map(|n| (n / 64).max(16)).collect();
         assert_eq!(asks(trace(&small, &axes, 64)), 0, "{small:?}");
     }
+    // Columns ask into a first cache that holds what they ask for.
+    for (vector_bytes, pages, pragma) in [(64, 1, "prefetch"), (64, 4, "prefetch_l2"), (32, 1, "prefetch_l2")]
+    {
+        for shape in [[1 << 10, 1 << 14], [1 << 18, 256], [1 << 22, 16]] {
+            let text = trace_of(&shape, &[0], vector_bytes, pages);
+            assert!(
+                text.contains(&format!("{pragma:?}")),
+                "{shape:?}, vectors of {vector_bytes} bytes, {pages} pages: {text}"
+            );
+        }
+    }
 }
 
 #[test]
