@@ -105,7 +105,7 @@ fn constant(value: i64) -> Expr {
 }
 
 /// Strides of at most so much either way are constants: elements that lie so near to each other are read together.
-const NEAR: u64 = 4;
+pub const NEAR: u64 = 4;
 
 /// The stride of an array along dimension `d` where the kernel may count on it: a few elements either way, or that of an
 /// array without gaps around the next dimension, whose extent is a constant. A row of 5 neighbours is followed by the next
