@@ -40,6 +40,8 @@ const LAST_TILE: i64 = 1 << 10;
 const MAPPED_BYTES: i64 = 512 << 10;
 /// Bytes of a row of such a tile, at least: fewer lines at a time leave memory waiting.
 const NARROWEST_MAPPED: i64 = 256;
+/// Bytes that a part of a fold reads for each byte of its states, at least.
+const READS_A_STATE: i64 = 256;
 /// Fewer rows than this are folded one a visit.
 pub(super) const FEWEST_ROWS: i64 = 64;
 /// Rows that a visit of a state of one component folds, and steps of the longest run of a quick step. More rows than a
@@ -241,7 +243,14 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
         }
     }
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
-    (widest, facts.chunks(outer * least, outermost))
+    (widest, fewer_chunks(facts, facts.chunks(outer * least, outermost)))
+}
+
+/// Fewer parts of a fold where each reads little beside its states, which it writes, asks and hands on; a quarter at least.
+fn fewer_chunks(facts: &Facts, chunks: i64) -> i64 {
+    let states = facts.spec.problem.n_outputs.saturating_mul(state_bytes(&facts.spec.reducer));
+    let reads_enough = |parts: &i64| facts.input_bytes() / parts >= states.saturating_mul(READS_A_STATE);
+    [chunks, chunks / 2].into_iter().find(reads_enough).unwrap_or(chunks / 4).max(1)
 }
 
 /// The kept dimension around the rows of a tile, and how many tiles along it are folded together, where a dimension around that is

@@ -185,7 +185,9 @@ fn threads_read_whole_rows_where_memory_is_read_front_to_back() {
         (sketch.tile, sketch.chunks)
     };
     let wide = [4096, 1 << 14];
-    assert_eq!([of(wide, 1), of(wide, 4)], [(1 << 14, 16), (1 << 13, 1)]);
+    assert_eq!([of(wide, 1), of(wide, 4)], [(1 << 14, 8), (1 << 13, 1)]);
+    let parts = [1 << 14, 1 << 12, 1 << 10].map(|rows| of([rows, 1 << 14], 1).1);
+    assert_eq!(parts, [16, 8, 4], "parts that read 256 bytes for each byte of their states");
     assert_eq!(of([1024, 1 << 15], 1), (1 << 14, 1), "two tiles that could be no wider");
     assert_eq!(of([256, 1 << 10], 1), (512, 1), "an input in a cache");
     let spread = |shape: &[i64]| trace_of(shape, &[0], 64, 1).matches(".parallel(").count();
