@@ -1,5 +1,6 @@
 """Times what a Python user would pick instead, on the CPU: NumPy, JAX, and PyTorch where installed.
 
+A result as large as the input is written where the peer lets a caller say so (not in JAX), so that no pages are made anew.
 It is a server, so that each peer and coulis can be timed in turns over the same milliseconds of the same machine: one JSON
 object a line on standard input, one answer a line on standard output.
   {"do": "hello"}                                   -> {"peers": {"numpy": "2.4.6", ...}}
@@ -61,6 +62,12 @@ def numpy_call(x, ops, axes):
         m = x.max(axis=axes, keepdims=True).astype(wide)
         return np.log(np.exp(x.astype(wide) - m).sum(axis=axes)) + m.reshape(m.sum(axis=axes).shape)
 
+    def softmax():
+        np.subtract(x, x.max(axis=axes, keepdims=True), out=result)
+        np.exp(result, out=result)
+        np.divide(result, result.sum(axis=axes, keepdims=True), out=result)
+
+    result = np.empty(x.shape, wide) if "softmax" in ops else None
     table = {
         "sum": lambda: x.sum(axis=axes, dtype=wide),
         "mean": lambda: x.mean(axis=axes, dtype=wide),
@@ -70,6 +77,7 @@ def numpy_call(x, ops, axes):
         "meansq": lambda: np.square(x.astype(wide)).mean(axis=axes),
         "argmax": lambda: x.argmax(axis=axes[0]),
         "logsumexp": logsumexp,
+        "softmax": softmax,
     }
     return lambda: [table[op]() for op in ops]
 
@@ -88,6 +96,7 @@ def jax_call(x, ops, axes):
             "meansq": lambda: jnp.mean(jnp.square(a.astype(wide)), axes),
             "argmax": lambda: jnp.argmax(a, axes[0]),
             "logsumexp": lambda: jax.nn.logsumexp(a.astype(wide), axes),
+            "softmax": lambda: jax.nn.softmax(a, axes),
         }
         return [table[op]() for op in ops]
 
@@ -100,6 +109,7 @@ def torch_call(x, ops, axes):
     axes = tuple(axes)
     t = torch.from_numpy(x) if BF16 is None or x.dtype != BF16 else torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
     wide = t.dtype if t.dtype in (torch.float32, torch.float64) else (torch.int64 if t.dtype == torch.int8 else torch.float32)
+    result = torch.empty_like(t) if "softmax" in ops else None
     table = {
         "sum": lambda: torch.sum(t, axes, dtype=wide),
         "mean": lambda: torch.mean(t, axes, dtype=wide),
@@ -109,6 +119,7 @@ def torch_call(x, ops, axes):
         "meansq": lambda: torch.mean(torch.square(t.to(wide)), axes),
         "argmax": lambda: torch.argmax(t, axes[0]),
         "logsumexp": lambda: torch.logsumexp(t.to(wide), axes),
+        "softmax": lambda: torch.softmax(t, axes[0], out=result),
     }
     return lambda: [table[op]() for op in ops]
 
