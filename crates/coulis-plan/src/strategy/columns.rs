@@ -250,7 +250,8 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
 fn fewer_chunks(facts: &Facts, chunks: i64) -> i64 {
     let states = facts.spec.problem.n_outputs.saturating_mul(state_bytes(&facts.spec.reducer));
     let reads_enough = |parts: &i64| facts.input_bytes() / parts >= states.saturating_mul(READS_A_STATE);
-    [chunks, chunks / 2].into_iter().find(reads_enough).unwrap_or(chunks / 4).max(1)
+    let fewer = [1, 2, 4].map(|by| (chunks / by).max(1));
+    fewer.into_iter().find(reads_enough).unwrap_or(fewer[2])
 }
 
 /// The kept dimension around the rows of a tile, and how many tiles along it are folded together, where a dimension around that is
