@@ -287,21 +287,18 @@ fn canonical(dims: Vec<Dim>, positions: bool) -> Vec<Dim> {
 }
 
 /// Moves a dimension to the innermost place where the one that is there has no neighbours in memory or only a few: broadcast ones
-/// in the place of one that goes from line to line, and of few neighbours that are kept (the colours of pixels that have more
-/// channels) the pixels around them.
+/// in the place of one that goes from line to line, and in the place of a few neighbours (the colours of pixels that have more
+/// channels) what is around them and of their role.
 fn for_vectors(dims: &mut [Dim]) {
-    let is_near = |dim: &Dim| dim.strides[0].unsigned_abs() <= NEAR;
     let is_broadcast = |dim: &&Dim| dim.strides[0] == 0 && dim.extent >= FEWEST_NEIGHBOURS;
     let n_broadcast = dims.iter().take_while(is_broadcast).count();
     match dims {
-        [.., inner] if !is_near(inner) => dims.rotate_left(n_broadcast),
+        [.., inner] if inner.strides[0].unsigned_abs() > NEAR => dims.rotate_left(n_broadcast),
         [.., outer, inner]
             if inner.extent < FEWEST_NEIGHBOURS
                 && outer.extent >= FEWEST_NEIGHBOURS
                 && outer.strides[0] != 0
-                && is_near(outer)
-                && !outer.is_reduced()
-                && !inner.is_reduced() =>
+                && outer.is_reduced() == inner.is_reduced() =>
         {
             std::mem::swap(outer, inner);
         }
