@@ -189,6 +189,33 @@ impl Problem {
         strides.is_sorted_by(|outer, inner| outer > inner)
     }
 
+    /// The problem with another dimension innermost where the one that is there has no neighbours in memory or only a few: broadcast
+    /// ones in the place of one that goes from line to line, or whose outputs lie further apart, and, `by_lanes`, in the place of
+    /// a few neighbours (the colours of pixels that have more channels) the first around them that is longer, if all between are of
+    /// their role. Threads of a block read the same lines together, and are better off in the order of memory. Only for folds in any
+    /// order.
+    #[must_use]
+    pub fn for_vectors(mut self, by_lanes: bool) -> Problem {
+        let dims = &mut self.dims;
+        let is_long = |dim: &Dim| dim.extent >= FEWEST_NEIGHBOURS;
+        let Some(inner) = dims.last() else { return self };
+        let is_far = |outer: &Dim| match (outer.role, inner.role) {
+            (Role::Kept { out_stride: outer }, Role::Kept { out_stride: inner }) => outer < inner,
+            _ => false,
+        };
+        let is_broadcast = |dim: &&Dim| dim.strides[0] == 0 && is_long(dim);
+        let n_broadcast = dims.iter().take_while(is_broadcast).count();
+        if inner.strides[0].unsigned_abs() > NEAR || dims[..n_broadcast].iter().any(is_far) {
+            dims.rotate_left(n_broadcast);
+        } else if by_lanes && !is_long(inner) {
+            let of_role = dims.iter().rev().take_while(|dim| dim.is_reduced() == inner.is_reduced());
+            let longer = of_role.take_while(|dim| dim.strides[0] != 0).position(is_long);
+            let first = dims.len() - 1 - longer.unwrap_or(0);
+            dims[first..].rotate_left(1);
+        }
+        self
+    }
+
     /// The problem, which has so many results. Without any nothing is to be run, so any kernel does: that of one element.
     fn of_results(mut self, n_results: i64) -> Problem {
         if n_results == 0 {
@@ -265,7 +292,7 @@ fn stated(
 /// Fewer neighbours leave most of a vector empty.
 const FEWEST_NEIGHBOURS: i64 = 8;
 
-/// Drops extents of 1, sorts by memory order, merges neighbours that chain, and has the innermost dimension be one for vectors.
+/// Drops extents of 1, sorts by memory order, and merges neighbours that chain.
 fn canonical(dims: Vec<Dim>, positions: bool) -> Vec<Dim> {
     let mut dims: Vec<Dim> = dims.into_iter().filter(|d| d.extent != 1).collect();
     // A broadcast dimension (stride 0) costs nothing to step along: it goes outermost of its equals, so a stable
@@ -282,28 +309,7 @@ fn canonical(dims: Vec<Dim>, positions: bool) -> Vec<Dim> {
             merged.push(dim);
         }
     }
-    for_vectors(&mut merged);
     merged
-}
-
-/// Moves a dimension to the innermost place where the one that is there has no neighbours in memory or only a few: broadcast ones
-/// in the place of one that goes from line to line, and in the place of a few neighbours (the colours of pixels that have more
-/// channels) what is around them and of their role.
-fn for_vectors(dims: &mut [Dim]) {
-    let is_broadcast = |dim: &&Dim| dim.strides[0] == 0 && dim.extent >= FEWEST_NEIGHBOURS;
-    let n_broadcast = dims.iter().take_while(is_broadcast).count();
-    match dims {
-        [.., inner] if inner.strides[0].unsigned_abs() > NEAR => dims.rotate_left(n_broadcast),
-        [.., outer, inner]
-            if inner.extent < FEWEST_NEIGHBOURS
-                && outer.extent >= FEWEST_NEIGHBOURS
-                && outer.strides[0] != 0
-                && outer.is_reduced() == inner.is_reduced() =>
-        {
-            std::mem::swap(outer, inner);
-        }
-        _ => {}
-    }
 }
 
 /// The two neighbours as one dimension, where every stride chains.
@@ -341,6 +347,11 @@ mod tests {
     #[track_caller]
     fn check_dims(input: &ArrayInfo, axes: &[i64], want: &[(char, i64, i64)]) {
         let problem = Problem::new(std::slice::from_ref(input), None, Some(axes), false, true).unwrap();
+        check_problem(&problem, want);
+    }
+
+    #[track_caller]
+    fn check_problem(problem: &Problem, want: &[(char, i64, i64)]) {
         let found: Vec<(char, i64, i64)> = problem
             .dims
             .iter()
@@ -363,17 +374,29 @@ mod tests {
 
     #[test]
     fn the_innermost_dimension_is_one_for_vectors() {
+        let check = |input: &ArrayInfo, axes: &[i64], want: &[(char, i64, i64)]| {
+            let problem = Problem::new(std::slice::from_ref(input), None, Some(axes), false, true).unwrap();
+            check_problem(&problem.for_vectors(true), want);
+        };
         // A broadcast dimension in the place of one that goes from line to line, whichever of them is folded.
         for (axis, dims) in [(0, [('r', 9, 64), ('k', 8, 0)]), (1, [('k', 9, 64), ('r', 8, 0)])] {
-            check_dims(&array(&[9, 8], &[64, 0]), &[axis], &dims);
+            check(&array(&[9, 8], &[64, 0]), &[axis], &dims);
         }
-        check_dims(&array(&[9, 8], &[1, 0]), &[0], &[('k', 8, 0), ('r', 9, 1)]);
-        check_dims(&array(&[9, 7], &[64, 0]), &[0], &[('k', 7, 0), ('r', 9, 64)]);
+        check(&array(&[9, 8], &[1, 0]), &[0], &[('k', 8, 0), ('r', 9, 1)]);
+        check(&array(&[9, 7], &[64, 0]), &[0], &[('k', 7, 0), ('r', 9, 64)]);
         // Three colours of pixels of four channels: the pixels, where both are kept.
         let colours = array(&[5, 8, 3], &[32, 4, 1]);
-        check_dims(&colours, &[0], &[('r', 5, 32), ('k', 3, 1), ('k', 8, 4)]);
-        check_dims(&colours, &[0, 1], &[('r', 40, 4), ('k', 3, 1)]);
-        check_dims(&array(&[5, 8, 3], &[40, 5, 1]), &[0], &[('r', 5, 40), ('k', 8, 5), ('k', 3, 1)]);
+        check(&colours, &[0], &[('r', 5, 32), ('k', 3, 1), ('k', 8, 4)]);
+        check(&colours, &[0, 1], &[('r', 40, 4), ('k', 3, 1)]);
+        check(
+            &array(&[5, 8, 2, 3], &[90, 11, -5, 1]),
+            &[0],
+            &[('r', 5, 90), ('k', 2, -5), ('k', 3, 1), ('k', 8, 11)],
+        );
+        check(&array(&[8, 5, 3], &[40, 5, 1]), &[1], &[('k', 8, 40), ('r', 5, 5), ('k', 3, 1)]);
+        check(&array(&[8, 5, 3], &[40, 5, 1]), &[0, 1, 2], &[('r', 5, 5), ('r', 3, 1), ('r', 8, 40)]);
+        // One whose outputs are neighbours.
+        check(&array(&[9, 8, 16], &[8, 1, 0]), &[0], &[('r', 9, 8), ('k', 8, 1), ('k', 16, 0)]);
     }
 
     #[test]
@@ -441,6 +464,9 @@ mod tests {
             for input in [array(&shape, &strides), compact(&shape)] {
                 let problem = Problem::new(std::slice::from_ref(&input), None, Some(&axes), false, true).unwrap();
                 prop_assert_eq!(visits(&problem), naive_visits(&input, &reduced));
+                for by_lanes in [false, true] {
+                    prop_assert_eq!(visits(&problem.clone().for_vectors(by_lanes)), naive_visits(&input, &reduced));
+                }
             }
         }
     }

@@ -89,7 +89,11 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         );
         return Err(Error::user("reduce/where", message));
     }
-    let problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, !any_order)?;
+    let mut problem =
+        Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, !any_order)?;
+    if associative && commutative {
+        problem = problem.for_vectors(!has_threads(request));
+    }
     if product.reducer.step_needs_ascending && !problem.positions_ascend() {
         reducer_request = reducer_request.in_any_order();
         product = product_of(&statistics, &reducer_request)?;
@@ -159,11 +163,16 @@ fn check_rows(
     Ok(())
 }
 
+/// Whether the device that a request names runs kernels in blocks of threads.
+fn has_threads(request: &Request) -> bool {
+    device::open(request).is_ok_and(|device| device.target().has_threads())
+}
+
 /// What machines ask of reducers: positions as narrow as they fit; with threads in blocks, runs that walk twice over
 /// what is in registers, and with vectors, narrow runs of a sum that stands alone.
 pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::ReducerRequest {
     let plain = coulis_reducers::ReducerRequest::new(&[]);
-    let has_threads = device::open(request).is_ok_and(|device| device.target().has_threads());
+    let has_threads = has_threads(request);
     let axes = coulis_plan::problem::resolve_axes(request.axes.as_deref(), input.shape.len());
     match axes {
         Ok(axes) => {
