@@ -212,7 +212,10 @@ fn rows_of_large_states_are_folded_by_few_threads_and_split_into_as_many_blocks_
         // All rows at once, also where the words that are asked for first take registers.
         (DType::BF16, [2048, 131_072], 32),
         (DType::BF16, [1000, 131_072], 64),
-        (DType::F32, [4096, 32_768], 32),
+        (DType::BF16, [3696, 65_536], 32),
+        // Not all of them have the registers.
+        (DType::BF16, [3697, 65_536], 128),
+        (DType::F32, [4096, 32_768], 128),
     ] {
         let found = planned_of(&six, dtype, &shape, 1);
         assert_eq!((found.threads, found.chunks), (threads, 1), "{dtype} {shape:?}");

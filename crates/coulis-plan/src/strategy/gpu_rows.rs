@@ -60,8 +60,9 @@ const THREAD_BYTES_OF_LARGE: i64 = 1024;
 const WIDEST: i64 = 4;
 /// Times as many threads a multiprocessor holds as it has registers for where states are large.
 const CROWD_OF_LARGE: i64 = 2;
-/// The same where a thread asks for all words of a step before it folds any.
-const CROWD_OF_WORDS: i64 = 3;
+/// Part of the threads that a multiprocessor holds for which it has registers where, besides, a thread asks for all words of a step
+/// before it folds any: seven blocks of 128 threads, of 72 registers each, in the place of sixteen.
+const AT_ONCE_WITH_WORDS: (i64, i64) = (7, 16);
 /// Accesses that each thread has in flight.
 const IN_FLIGHT: i64 = 4;
 /// Most elements of a run that is walked a second time.
@@ -349,11 +350,12 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, block),
     };
     // Blocks that all run at once leave none to wait for, where a row has a warp then.
-    let at_once = |threads: i64, crowd: i64| {
-        let of_each = n_threads / crowd / problem.n_outputs.max(1);
+    let at_once = |threads: i64, running: i64| {
+        let of_each = running / problem.n_outputs.max(1);
         if is_large && of_each >= warp { threads.min(floor_pow2(of_each)) } else { threads }
     };
-    let threads = at_once(threads, CROWD_OF_LARGE);
+    let of_row = threads;
+    let threads = at_once(of_row, n_threads / CROWD_OF_LARGE);
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let threads = if is_split || is_long || facts.spec.map.is_some() {
         threads
@@ -381,8 +383,9 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let chunks = if are_too_many && chunks % 2 == 0 { chunks / 2 } else { chunks };
     let is_much = lanes > 1 && is_kept && state >= LARGE_STATE / 2;
     let asks = is_much && chunks == 1 && !swept && walk == Walk::AsRowsBegin;
-    // The words that are asked for take registers too.
-    let threads = if asks { at_once(threads, CROWD_OF_WORDS) } else { threads };
+    // The words that are asked for take registers too, with which fewer blocks run at once, or not all of them do.
+    let (part, of) = AT_ONCE_WITH_WORDS;
+    let threads = if asks { at_once(of_row, n_threads * part / of) } else { threads };
     let (turns, rows) = (turns_of(threads), rows_of(threads));
     let unroll = floor_pow2(turns.clamp(1, if asks { ASKED_FIRST } else { in_flight }));
     let chunks = if chunks > 1 { whole_steps(turns, chunks, unroll, is_crowd) } else { chunks };
