@@ -349,20 +349,19 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         _ if are_many && (lanes > 1 || is_long) => floor_pow2(row_bytes / of_many).clamp(warp, block),
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, block),
     };
-    // Blocks that all run at once leave none to wait for, where a row has a warp then.
-    let at_once = |threads: i64, running: i64| {
-        let of_each = running / problem.n_outputs.max(1);
-        if is_large && of_each >= warp { threads.min(floor_pow2(of_each)) } else { threads }
-    };
-    let of_row = threads;
-    let threads = at_once(of_row, n_threads / CROWD_OF_LARGE);
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
-    let threads = if is_split || is_long || facts.spec.map.is_some() {
-        threads
-    } else {
+    // Blocks that all run at once leave none to wait for, where a row has a warp then.
+    let at_once = |running: i64| {
+        let of_each = running / problem.n_outputs.max(1);
+        let threads = if is_large && of_each >= warp { threads.min(floor_pow2(of_each)) } else { threads };
+        if is_split || is_long || facts.spec.map.is_some() {
+            return threads;
+        }
         let per_byte = if facts.is_narrow() { GATHERING.0 } else { GATHERING.1 };
         facts.gathering_threads(threads, FEWEST_TOGETHER, outer.saturating_mul(row_bytes), per_byte)
     };
+    let (part, of) = AT_ONCE_WITH_WORDS;
+    let (threads, with_words) = (at_once(n_threads / CROWD_OF_LARGE), at_once(n_threads * part / of));
     let turns_of = |threads: i64| outer.saturating_mul(ceil_div(words, threads));
     let rows_of = |threads: i64| (block.min(BLOCK) / threads).max(1);
     let turns = turns_of(threads);
@@ -384,8 +383,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let is_much = lanes > 1 && is_kept && state >= LARGE_STATE / 2;
     let asks = is_much && chunks == 1 && !swept && walk == Walk::AsRowsBegin;
     // The words that are asked for take registers too, with which fewer blocks run at once, or not all of them do.
-    let (part, of) = AT_ONCE_WITH_WORDS;
-    let threads = if asks { at_once(of_row, n_threads * part / of) } else { threads };
+    let threads = if asks { with_words } else { threads };
     let (turns, rows) = (turns_of(threads), rows_of(threads));
     let unroll = floor_pow2(turns.clamp(1, if asks { ASKED_FIRST } else { in_flight }));
     let chunks = if chunks > 1 { whole_steps(turns, chunks, unroll, is_crowd) } else { chunks };
