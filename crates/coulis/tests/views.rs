@@ -1,9 +1,11 @@
 //! Views whose innermost dimension in memory is none for vectors: broadcast rows and columns, and some of the channels of pixels, on
-//! the CPU and by plans for a GPU in the simulator.
+//! the CPU, by plans for a GPU in the simulator, and on one where there is one.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "common/gpu.rs"]
+mod gpu;
 
 use common::{Special, array, check, numbers};
 use coulis::{Array, DType, DeviceChoice, Request};
@@ -33,7 +35,8 @@ fn made(dtype: DType, (shape, strides, start, _): Case, special: Special) -> Arr
 
 #[test]
 fn broadcast_dimensions_and_channels_are_folded_right() {
-    for device in [DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 }] {
+    let found = gpu::gpu().map(|_| DeviceChoice::Cuda(0));
+    for device in [DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 }].into_iter().chain(found) {
         for (at, case) in CASES.into_iter().enumerate() {
             for (ops, dtype) in OPS.into_iter().zip([DType::F32, DType::I8, DType::F16]) {
                 let special = if dtype.is_float() && at % 2 == 0 { Special::All } else { Special::Few };
