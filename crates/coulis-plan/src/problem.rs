@@ -9,6 +9,9 @@ use coulis_ir::args::{ArrayInfo, compact_strides};
 
 use crate::program::NEAR;
 
+/// Fewer neighbours leave most of a vector empty.
+const FEWEST_NEIGHBOURS: i64 = 8;
+
 /// What a dimension is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -288,9 +291,6 @@ fn stated(
     let problem = Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes };
     Ok(problem.of_results(n_outputs))
 }
-
-/// Fewer neighbours leave most of a vector empty.
-const FEWEST_NEIGHBOURS: i64 = 8;
 
 /// Drops extents of 1, sorts by memory order, and merges neighbours that chain.
 fn canonical(dims: Vec<Dim>, positions: bool) -> Vec<Dim> {

@@ -26,7 +26,8 @@ pub fn piece(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
     format!("{FN} {small} {name}({whole} a) {{ {cut} }}\n")
 }
 
-/// Where halves of a register are to be read from memory: AMD's cores move lanes as fast as they load them.
+/// Where halves of a register are to be read from memory: AMD's cores move lanes as fast as they load them (compilers that know none
+/// later take them for Zen 3).
 const FROM_MEMORY: &str = "\
 #if defined CX_GCC_AVX512 && !defined __znver3__ && !defined __znver4__ && !defined __znver5__
 #define CX_FROM_MEMORY 1
