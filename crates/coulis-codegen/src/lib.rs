@@ -21,6 +21,8 @@ use coulis_ir::{Checked, Form, Target, Var};
 pub struct Options {
     /// Bytes of the largest vector value in the text: a power of two, 8 to 64. Wider vectors are split.
     pub vector_bytes: u32,
+    /// Whether a half of a vector is widened faster from memory than where it is.
+    pub widens_from_memory: bool,
     /// Whether loops around loops end early where the caller asks for it: then the entry's `pool` points to
     /// the address of a byte that is not 0 once it does. What was computed until then means nothing.
     pub ends_early: bool,
@@ -30,7 +32,8 @@ impl Options {
     /// The options for a target: its vector width, brought to a power of two from 8 to 64.
     pub fn for_target(target: &Target) -> Options {
         let bytes = target.vector_bytes.clamp(8, 64);
-        Options { vector_bytes: 1 << bytes.ilog2(), ends_early: false }
+        let widens_from_memory = target.widens_from_memory;
+        Options { vector_bytes: 1 << bytes.ilog2(), widens_from_memory, ends_early: false }
     }
 }
 

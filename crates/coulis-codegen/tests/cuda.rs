@@ -129,9 +129,12 @@ fn a_kernel_without_launches_is_refused_and_each_dialect_keeps_to_its_machine() 
         "a store of `f` stands outside every launch; bind an axis of each stage to a block or thread index",
     );
     let kernel = verify(parse_module(text).unwrap().remove(0)).unwrap();
-    let refused =
-        emit(&kernel, dialect_named("cuda").unwrap(), Options { vector_bytes: 16, ends_early: false })
-            .unwrap_err();
+    let refused = emit(
+        &kernel,
+        dialect_named("cuda").unwrap(),
+        Options { vector_bytes: 16, widens_from_memory: false, ends_early: false },
+    )
+    .unwrap_err();
     assert_eq!(
         refused.to_string(),
         "dialect `cuda` has no functions for a CPU; it gives modules of launches"

@@ -12,7 +12,7 @@ use coulis_ir::{
     TargetKind, Var,
 };
 
-const OPTIONS: Options = Options { vector_bytes: 64, ends_early: false };
+const OPTIONS: Options = Options { vector_bytes: 64, widens_from_memory: true, ends_early: false };
 
 fn kernel(name: &str, params: Vec<Param>, body: Stmt) -> Kernel {
     Kernel { name: name.to_owned(), params, attrs: Default::default(), form: Form::Flat, body }
@@ -110,7 +110,7 @@ fn a_row_sum_keeps_its_accumulators_in_registers() {
 fn narrower_machines_get_more_parts() {
     let mut narrow = row_sum();
     narrow.name = "row_sum_16_bytes".to_owned();
-    check(narrow, Options { vector_bytes: 16, ends_early: false });
+    check(narrow, Options { vector_bytes: 16, widens_from_memory: true, ends_early: false });
 }
 
 #[test]
@@ -241,9 +241,11 @@ fn options_follow_the_width_of_the_target() {
             vector_bytes: bytes,
             register_bytes: 2048,
             n_threads: 1,
+            first_cache_bytes: 48 << 10,
             cache_bytes: 1 << 20,
             shared_cache_bytes: 0,
             pages: 4,
+            widens_from_memory: true,
             block: coulis_ir::BlockLimits::default(),
             cluster_blocks: 1,
         };
@@ -276,7 +278,7 @@ fn masks_change_their_width_in_whole_registers() {
         let body = Stmt::range(i, i64c(8), Stmt::store(&b, [place], chosen));
         let checked = verify(kernel("masks", vec![param(&a), param(&b)], body));
         let checked = checked.unwrap_or_else(|faults| panic!("{faults:?}"));
-        let options = Options { vector_bytes: 32, ends_early: false };
+        let options = Options { vector_bytes: 32, widens_from_memory: true, ends_early: false };
         emit(&checked, dialect_named("c").unwrap(), options).unwrap().text
     };
     let wider = text(DType::I8, DType::I32);

@@ -170,9 +170,11 @@ pub fn target(n_threads: usize) -> Target {
         vector_bytes: 4096,
         register_bytes: 24 << 10,
         n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
+        first_cache_bytes: 0,
         cache_bytes: 1 << 20,
         shared_cache_bytes: 0,
         pages: 4,
+        widens_from_memory: false,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,
     }

@@ -26,6 +26,8 @@ pub struct Target {
     pub register_bytes: u32,
     /// Threads that run side by side.
     pub n_threads: u32,
+    /// Bytes of the nearest cache of data of one thread, where hints may bring lines; 0 where there is none.
+    pub first_cache_bytes: u64,
     /// Bytes of the cache of one thread that is fast enough to re-read (L2 on a CPU).
     pub cache_bytes: u64,
     /// Bytes of the cache that all blocks of threads share, in front of memory; 0 where kernels do not run in blocks.
@@ -33,6 +35,8 @@ pub struct Target {
     /// Pages of memory that a thread reads side by side faster than one after another, a power of two; 1
     /// where it gains nothing.
     pub pages: u32,
+    /// Whether a half of a vector register is widened faster from memory than where it is.
+    pub widens_from_memory: bool,
     /// What one block of threads may have; all 0 where kernels do not run in blocks.
     pub block: BlockLimits,
     /// Blocks of a cluster, at most; 1 where there are no clusters.
@@ -88,9 +92,11 @@ impl Target {
             vector_bytes: 16,
             register_bytes: 1 << 10,
             n_threads: n_units * 2048,
+            first_cache_bytes: 0,
             cache_bytes: 128 << 10,
             shared_cache_bytes: cache_mib << 20,
             pages: 1,
+            widens_from_memory: false,
             block: BlockLimits {
                 threads: 1024,
                 shared_bytes: 48 << 10,
@@ -117,9 +123,11 @@ impl Target {
             vector_bytes: 16,
             register_bytes: 1 << 10,
             n_threads: 132 * 2048,
+            first_cache_bytes: 0,
             cache_bytes: 128 << 10,
             shared_cache_bytes: 50 << 20,
             pages: 1,
+            widens_from_memory: false,
             block,
             cluster_blocks: CLUSTER_BLOCKS,
         }

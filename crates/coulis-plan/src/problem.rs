@@ -395,6 +395,8 @@ mod tests {
         );
         check(&array(&[8, 5, 3], &[40, 5, 1]), &[1], &[('k', 8, 40), ('r', 5, 5), ('k', 3, 1)]);
         check(&array(&[8, 5, 3], &[40, 5, 1]), &[0, 1, 2], &[('r', 5, 5), ('r', 3, 1), ('r', 8, 40)]);
+        let kept = Problem::new(std::slice::from_ref(&colours), None, Some(&[0]), false, true).unwrap();
+        check_problem(&kept.for_vectors(false), &[('r', 5, 32), ('k', 8, 4), ('k', 3, 1)]);
         // One whose outputs are neighbours.
         check(&array(&[9, 8, 16], &[8, 1, 0]), &[0], &[('r', 9, 8), ('k', 8, 1), ('k', 16, 0)]);
     }

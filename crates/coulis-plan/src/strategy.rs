@@ -232,6 +232,8 @@ pub struct Facts<'a> {
 
 /// Work below which a second thread costs more than it brings, in bytes of input.
 const PARALLEL_BYTES: i64 = 256 << 10;
+/// Bytes of a first cache into which columns ask.
+const NEAR_CACHE_BYTES: u64 = 48 << 10;
 /// Bytes of a page of memory.
 const PAGE_BYTES: i64 = 4096;
 /// Fewer bytes of results, or as many as so many caches of a thread hold, are no reason to look at the memory that they go to.
@@ -309,10 +311,10 @@ impl Facts<'_> {
         if self.reads_front_to_back() { 2 * PAGE_BYTES } else { PAGE_BYTES }
     }
 
-    /// Whether a first cache holds what columns ask for: those of machines with vectors of 64 bytes and one stream at a time do
-    /// (48 KiB, Zen 5). On a Zen 4 with 32 KiB and vectors of 32 bytes such columns took twice as long.
+    /// Whether the first cache holds what columns ask for beside their states: one of 48 KiB does (Zen 5), with one of 32 KiB (Zen 4)
+    /// such columns took twice as long.
     pub fn asks_near(&self) -> bool {
-        self.reads_front_to_back() && self.target.vector_bytes >= 64
+        self.reads_front_to_back() && self.target.first_cache_bytes >= NEAR_CACHE_BYTES
     }
 
     /// Whether memory is read fastest front to back.

@@ -212,9 +212,11 @@ mod tests {
             vector_bytes: 16,
             register_bytes: 1024,
             n_threads: 1 << 16,
+            first_cache_bytes: 48 << 10,
             cache_bytes: 1 << 20,
             shared_cache_bytes: 0,
             pages: 4,
+            widens_from_memory: true,
             block: BlockLimits { threads, ..BlockLimits::default() },
             cluster_blocks: 1,
         }

@@ -14,9 +14,11 @@ fn text(schedule: &Schedule, args: &[Tensor]) -> String {
         vector_bytes: 64,
         register_bytes: 2048,
         n_threads: 2,
+        first_cache_bytes: 48 << 10,
         cache_bytes: 1 << 20,
         shared_cache_bytes: 0,
         pages: 4,
+        widens_from_memory: true,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,
     };

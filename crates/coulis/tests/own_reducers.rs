@@ -223,6 +223,11 @@ fn a_reducer_that_needs_order_folds_in_order_or_is_refused() {
             assert_eq!(outcome.plan.name, "scalar");
         }
         let whole = request(&["horner"], vec![horner()], &[0, 1], device.clone());
+        // Three of four neighbours: a fold in any order would take another dimension innermost.
+        let three = input.view(&[700, 3], &[4, 1], 0).unwrap();
+        let outcome = coulis::reduce::run(&[three], &whole).unwrap();
+        let want = horner_of(&mut values.chunks(4).flat_map(|four| four[..3].iter().copied()));
+        assert_eq!(outcome.results[0].array.as_slice::<u64>(), Some(&[want][..]));
         let refused = coulis::reduce::run(&[input.transposed()], &whole).unwrap_err();
         assert_eq!((refused.owner, refused.code), (Owner::Unsupported, "reduce/order"), "{refused}");
     }

@@ -29,7 +29,7 @@ const THREADS: [ThreadTag; 3] = [ThreadTag::ThreadX, ThreadTag::ThreadY, ThreadT
 /// Emits a Flat kernel of launches.
 pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, EmitError> {
     let program = host_program(kernel)?;
-    let options = Options { vector_bytes: 16, ends_early: false };
+    let options = Options { vector_bytes: 16, widens_from_memory: false, ends_early: false };
     let mut walker = Walker::new(kernel, dialect, options, Namer::new(dialect.reserved()));
     let gpu = walker.gpu("launches; it gives functions for a CPU")?;
     for size in kernel.param_buffers().flat_map(|b| &b.shape) {

@@ -89,10 +89,10 @@ impl Step {
     }
 }
 
-/// Whether pieces of a vector are converted faster if it is put into memory first. A register of `f32` is halved to be
-/// converted to `f64`, which reads its operand from memory in one operation, while a half in a register is two more for the
-/// port that moves lanes: 1.15 times the speed of sums of squares of 16-bit elements on Intel's cores. On AMD's the text leaves them in
-/// the register (1.01 to 1.04 times the speed of columns and of such squares, Zen 5).
+/// Whether pieces of a vector are converted faster if it is put into memory first, on machines that widen from memory. A register of
+/// `f32` is halved to be converted to `f64`, which reads its operand from memory in one operation, while a half in a register is two
+/// more for the port that moves lanes: 1.15 times the speed of sums of squares of 16-bit elements on Intel's cores, 0.96 to 0.99 of
+/// that of columns and squares on AMD's (Zen 5).
 fn is_faster_from_memory(piece: VTy, of: u32, step: Step) -> bool {
     piece.ty == CTy::F32 && (piece.lanes, of) == (8, 16) && step == Step::Convert(CTy::F64)
 }
@@ -178,7 +178,9 @@ impl Walker<'_> {
             }
             // A wider type: this part becomes several.
             let piece = VTy { lanes: first, ..from };
-            let kept = self.f.inline == 0 && is_faster_from_memory(piece, part.lanes, step);
+            let kept = self.options.widens_from_memory
+                && self.f.inline == 0
+                && is_faster_from_memory(piece, part.lanes, step);
             let whole =
                 if kept { self.kept(from, &part.code)? } else { self.simple_vector(from, part.code.clone()) };
             let name = self.defs.helper(step.helper(piece))?;

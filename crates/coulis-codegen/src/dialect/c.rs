@@ -133,7 +133,6 @@ const RESERVED: &[&str] = &[
     "coulis_parallel_for",
     "CX_GCC_AVX512",
     "CX_GCC_AVX2",
-    "CX_FROM_MEMORY",
     "CX_LONG_BY_PARTS",
     "aligned_alloc",
     "free",

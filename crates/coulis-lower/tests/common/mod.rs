@@ -44,9 +44,11 @@ pub fn cpu() -> Target {
         vector_bytes: 64,
         register_bytes: 2048,
         n_threads: 2,
+        first_cache_bytes: 48 << 10,
         cache_bytes: 1 << 20,
         shared_cache_bytes: 0,
         pages: 4,
+        widens_from_memory: true,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,
     }

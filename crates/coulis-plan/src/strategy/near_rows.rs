@@ -185,9 +185,11 @@ pub(super) mod tests {
             vector_bytes: 32,
             register_bytes: 512,
             n_threads: 2,
+            first_cache_bytes: 48 << 10,
             cache_bytes: 1 << 20,
             shared_cache_bytes: 0,
             pages: 1,
+            widens_from_memory: true,
             block: BlockLimits::default(),
             cluster_blocks: 1,
         }

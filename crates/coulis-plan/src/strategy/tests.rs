@@ -21,9 +21,11 @@ fn cpu(vector_bytes: u32, pages: u32) -> Target {
         vector_bytes,
         register_bytes: 2048,
         n_threads: 2,
+        first_cache_bytes: 48 << 10,
         cache_bytes: 1 << 20,
         shared_cache_bytes: 0,
         pages,
+        widens_from_memory: true,
         block: BlockLimits::default(),
         cluster_blocks: 1,
     }
@@ -355,14 +357,12 @@ fn plans_ask_ahead_for_memory_but_not_for_caches() {
         assert_eq!(asks(trace(&small, &axes, 64)), 0, "{small:?}");
     }
     // Columns ask into a first cache that holds what they ask for.
-    for (vector_bytes, pages, pragma) in [(64, 1, "prefetch"), (64, 4, "prefetch_l2"), (32, 1, "prefetch_l2")]
-    {
+    for (kib, pages, pragma) in [(48, 1, "prefetch"), (48, 4, "prefetch_l2"), (32, 1, "prefetch_l2")] {
+        let target = Target { first_cache_bytes: kib << 10, ..cpu(64, pages) };
         for shape in [[1 << 10, 1 << 14], [1 << 18, 256], [1 << 22, 16]] {
-            let text = trace_of(&shape, &[0], vector_bytes, pages);
-            assert!(
-                text.contains(&format!("{pragma:?}")),
-                "{shape:?}, vectors of {vector_bytes} bytes, {pages} pages: {text}"
-            );
+            let (spec, sketch, strategy) = planned("sum", &shape, &[0], &target);
+            let text = schedule(&spec, strategy, &sketch).unwrap().schedule.trace().to_string();
+            assert!(text.contains(&format!("{pragma:?}")), "{shape:?}, {kib} KiB, {pages} pages: {text}");
         }
     }
 }

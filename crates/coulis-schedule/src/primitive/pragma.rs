@@ -25,7 +25,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     signature: "s[B].pragma(axis, key, value=1)",
     summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, \
               auto_unroll_max_step expands constant serial loops of up to `value` steps, which are written out \
-              whatever unroll_explicit says, prefetch asks for the memory of `value` iterations later, prefetch_l2 too, but into the second-level cache \
+              whatever unroll_explicit says, prefetch asks for the memory of `value` iterations later, of rows that are walked side by side a line later each, prefetch_l2 for that of `value` iterations later, but into the second-level cache \
               only, on whose way there is room for more lines, prefetch_bytes asks for what lies `value` bytes behind what is \
               read, stream has a CPU store results past its caches and what a GPU reads leave them first, async_copy has a GPU \
               copy words into shared memory past the registers, all of the loop at once, so that nothing in it may \

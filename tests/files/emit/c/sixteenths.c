@@ -54,11 +54,8 @@ static inline __attribute__((always_inline)) f32x16 cx_add_exact_f32x16(f32x16 a
     return a * b + c;
 #endif
 }
-#if defined CX_GCC_AVX512 && !defined __znver3__ && !defined __znver4__ && !defined __znver5__
-#define CX_FROM_MEMORY 1
-#endif
 static inline __attribute__((always_inline)) void cx_keep_f32x16(f32x16 *a) {
-#ifdef CX_FROM_MEMORY
+#ifdef CX_GCC_AVX512
     __asm__("" : "+m"(*a));
 #endif
 }
@@ -71,7 +68,7 @@ static inline __attribute__((always_inline)) f64x8 cx_convert_f32x8_f64(f32x8 a)
 }
 static inline __attribute__((always_inline)) f32x8 cx_kept0_of16_f32x8(const f32x16 *a)
 {
-#ifdef CX_FROM_MEMORY
+#ifdef CX_GCC_AVX512
     return *(const f32x8_u *)((const f32 *)a + 0);
 #else
     return __builtin_shufflevector(*a, *a, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -79,7 +76,7 @@ static inline __attribute__((always_inline)) f32x8 cx_kept0_of16_f32x8(const f32
 }
 static inline __attribute__((always_inline)) f32x8 cx_kept1_of16_f32x8(const f32x16 *a)
 {
-#ifdef CX_FROM_MEMORY
+#ifdef CX_GCC_AVX512
     return *(const f32x8_u *)((const f32 *)a + 8);
 #else
     return __builtin_shufflevector(*a, *a, 8, 9, 10, 11, 12, 13, 14, 15);

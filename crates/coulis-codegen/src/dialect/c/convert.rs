@@ -26,19 +26,11 @@ pub fn piece(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
     format!("{FN} {small} {name}({whole} a) {{ {cut} }}\n")
 }
 
-/// Where halves of a register are to be read from memory: AMD's cores move lanes as fast as they load them (compilers that know none
-/// later take them for Zen 3).
-const FROM_MEMORY: &str = "\
-#if defined CX_GCC_AVX512 && !defined __znver3__ && !defined __znver4__ && !defined __znver5__
-#define CX_FROM_MEMORY 1
-#endif
-";
-
 /// Puts a vector into memory.
 pub fn keep(whole: VTy, needs: &mut dyn Needs) -> String {
     let (ty, name) = (needs.ty(whole), Helper::Keep(whole).name());
-    let body = "\n#ifdef CX_FROM_MEMORY\n    __asm__(\"\" : \"+m\"(*a));\n#endif\n";
-    format!("{FROM_MEMORY}{FN} void {name}({ty} *a) {{{body}}}\n")
+    let body = "\n#ifdef CX_GCC_AVX512\n    __asm__(\"\" : \"+m\"(*a));\n#endif\n";
+    format!("{FN} void {name}({ty} *a) {{{body}}}\n")
 }
 
 /// Part of a vector that was kept in memory.
@@ -50,7 +42,7 @@ pub fn kept(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
     let read = format!("return *(const {} *)((const {lane} *)a + {first});", needs.unaligned(piece));
     let cut = format!("return __builtin_shufflevector(*a, *a, {});", lanes.join(", "));
     format!(
-        "{FN} {small} {name}(const {whole} *a)\n{{\n#ifdef CX_FROM_MEMORY\n    {read}\n#else\n    {cut}\n#endif\n}}\n"
+        "{FN} {small} {name}(const {whole} *a)\n{{\n#ifdef CX_GCC_AVX512\n    {read}\n#else\n    {cut}\n#endif\n}}\n"
     )
 }
 
