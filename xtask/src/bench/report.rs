@@ -280,7 +280,10 @@ impl Machine {
         let name = field("model name").unwrap_or(std::env::consts::ARCH);
         let has = |flag: &str| field("flags").is_some_and(|flags| flags.split(' ').any(|f| f == flag));
         let vectors = [("avx512f", ", AVX-512"), ("avx2", ", AVX2")].into_iter().find(|(flag, _)| has(flag));
-        format!("{name}{}", vectors.map_or("", |(_, named)| named))
+        // Virtual machines may hide which processor of a vendor they run on; the family tells its cores.
+        let is_numbered = name.contains(|c: char| c.is_ascii_digit());
+        let family = field("cpu family").filter(|_| !is_numbered).map(|family| format!(" family {family}"));
+        format!("{name}{}{}", family.unwrap_or_default(), vectors.map_or("", |(_, named)| named))
     }
 
     /// The smallest cache that holds that number of bytes.
@@ -359,6 +362,11 @@ mod tests {
         assert_eq!(of("sse2 avx avx2 avx512f"), "AMD EPYC, AVX-512");
         assert_eq!(of("sse2 avx avx2"), "AMD EPYC, AVX2");
         assert_eq!(of("sse2"), "AMD EPYC");
+        let of_family = |name: &str| {
+            Machine::model(&format!("model name\t: {name}\ncpu family\t: 25\nflags\t\t: avx2\n"))
+        };
+        assert_eq!(of_family("AMD EPYC"), "AMD EPYC family 25, AVX2");
+        assert_eq!(of_family("AMD EPYC 7763"), "AMD EPYC 7763, AVX2");
         assert_eq!(Machine::model(""), std::env::consts::ARCH);
     }
 

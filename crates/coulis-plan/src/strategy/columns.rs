@@ -8,6 +8,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::map_steps::root;
+use super::rows::{BUSY_OPERATIONS, ENOUGH_OPERATIONS};
 use super::steps::{ask_ahead, hint, place, stage_of, stream_results};
 use super::{
     Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div, floor_pow2, gcd,
@@ -88,9 +89,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
     let is_narrow = in_memory && extent * width <= PAGE_BYTES / 2;
     let front_to_back = facts.reads_front_to_back();
-    let bytes_a_state =
-        if facts.runs(ROWS_A_VISIT).are_narrower { BYTES_A_WIDE_STATE } else { BYTES_A_STATE };
+    let short = facts.runs(ROWS_A_VISIT);
+    let bytes_a_state = if short.are_narrower { BYTES_A_WIDE_STATE } else { BYTES_A_STATE };
+    // Where one page at a time is as fast, rows that lie pages apart are still more streams that hardware follows by itself, if the first
+    // cache has no room for what visits could ask for, and steps are not what takes the time.
+    let has_runs = rows.is_some() && short.steps > 1;
+    let by_pages = front_to_back && !facts.asks_near() && has_runs && short.operations <= ENOUGH_OPERATIONS;
     let longest = match front_to_back && in_memory {
+        _ if is_narrow && by_pages && short.operations <= BUSY_OPERATIONS => ROWS_A_VISIT,
         _ if is_narrow => ROWS_OF_A_RUN,
         true => ROWS_A_VISIT.min(floor_pow2(bytes_a_state * state_bytes(reducer) / width)),
         false => ROWS_A_VISIT,
@@ -124,7 +130,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let apart = match rows {
         Some((rows, row_step, _))
-            if in_memory && tile >= extent && !front_to_back && !reducer.step_needs_ascending =>
+            if in_memory
+                && tile >= extent
+                && (by_pages || !front_to_back)
+                && !reducer.step_needs_ascending =>
         {
             let page = PAGE_BYTES / (row_step.saturating_abs().saturating_mul(width)).clamp(1, PAGE_BYTES);
             floor_pow2(page.min(rows / (unroll * chunks)))

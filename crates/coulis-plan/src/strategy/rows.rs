@@ -37,11 +37,11 @@ pub static STRATEGY: Strategy = Strategy {
 const SHORTEST: i64 = 8;
 /// Steps of more vector operations keep the machine busy by themselves: one state then does, and none have to be
 /// brought together at the end of each row.
-const ENOUGH_OPERATIONS: i64 = 12;
+pub(super) const ENOUGH_OPERATIONS: i64 = 12;
 /// States side by side where steps are that many: of runs that are walked again, whose first walk is a chain of few.
 const BESIDE: i64 = 2;
 /// As many vector operations take as long as one of them waits for another.
-const BUSY_OPERATIONS: i64 = 6;
+pub(super) const BUSY_OPERATIONS: i64 = 6;
 /// Combinations of states of more bytes of operations a field are chains of them, which lanes wait for one after another.
 const OF_A_CHAIN: usize = 16;
 /// Longest run of a quick step, and of one that walks front to back, which rows are cut into.
