@@ -59,6 +59,8 @@ pub struct Problem {
     pub out_shape: Vec<i64>,
     /// Reduced axes, ascending.
     pub axes: Vec<usize>,
+    /// Where the loops begin: elements from the first one of each array, in the order of [`Dim::strides`].
+    pub starts: Vec<i64>,
 }
 
 /// Why a reduction cannot be stated.
@@ -288,8 +290,25 @@ fn stated(
     out_shape.reverse();
     let count = |reduced: bool| dims.iter().filter(|d| d.is_reduced() == reduced).map(|d| d.extent).product();
     let (n_outputs, reduce_len) = (count(false), count(true));
-    let problem = Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes };
+    let mut starts = vec![0; strides.len()];
+    if !positions {
+        dims.iter_mut().filter(|dim| dim.is_reduced()).for_each(|dim| walk_forwards(dim, &mut starts));
+    }
+    let problem =
+        Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes, starts };
     Ok(problem.of_results(n_outputs))
+}
+
+/// Turns a dimension along which the first array runs backwards, and moves where the arrays begin: forwards it may follow on its
+/// neighbours.
+fn walk_forwards(dim: &mut Dim, starts: &mut [i64]) {
+    if dim.strides[0] >= 0 {
+        return;
+    }
+    for (stride, start) in dim.strides.iter_mut().zip(starts) {
+        *start = start.wrapping_add((dim.extent - 1).max(0).wrapping_mul(*stride));
+        *stride = stride.wrapping_neg();
+    }
 }
 
 /// Drops extents of 1, sorts by memory order, and merges neighbours that chain.

@@ -501,6 +501,12 @@ impl Spec {
             .collect()
     }
 
+    /// Where the outputs (and priors) of a call begin: elements from the first one.
+    pub fn output_start(&self) -> i64 {
+        // Those of statistics have one for each step of the loops, and no loop over them is turned.
+        self.map.as_ref().map_or(0, |map| self.problem.starts[self.n_read() + map.beside.len()])
+    }
+
     /// What the outputs (and priors) of a call look like in canonical dimensions.
     pub fn output_infos(&self) -> Vec<ArrayInfo> {
         let of_role = |reduced: bool| self.problem.dims.iter().filter(move |d| d.is_reduced() == reduced);

@@ -266,6 +266,11 @@ impl Facts<'_> {
         Some((dim.extent, dim.strides[0], dim.is_reduced()))
     }
 
+    /// The reduced dimension that is innermost in memory, and its place among the dimensions.
+    pub fn innermost_reduced(&self) -> Option<(usize, &crate::Dim)> {
+        self.spec.problem.dims.iter().enumerate().rfind(|(_, dim)| dim.is_reduced())
+    }
+
     /// Lanes that fill a vector of the target: of the first input's type, or twice the widest state's, whichever is
     /// fewer, so that no more than two registers hold one component of a state.
     pub fn lanes(&self) -> i64 {

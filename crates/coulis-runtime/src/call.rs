@@ -52,10 +52,10 @@ impl<'a> Window<'a> {
         Ok(Window { span: Span { first, before, after, is_written: false }, memory: PhantomData })
     }
 
-    /// Memory to be written; the array's first element is its first byte.
-    pub fn write(bytes: &'a mut [u8], info: &ArrayInfo) -> Result<Window<'a>, WindowError> {
-        let (before, after) = check(bytes, 0, info)?;
-        let first = if after == 0 { nowhere() } else { bytes.as_mut_ptr() };
+    /// Memory to be written; the array's first element is `offset` bytes into it.
+    pub fn write(bytes: &'a mut [u8], offset: usize, info: &ArrayInfo) -> Result<Window<'a>, WindowError> {
+        let (before, after) = check(bytes, offset, info)?;
+        let first = if after == 0 { nowhere() } else { bytes.as_mut_ptr().wrapping_add(offset) };
         Ok(Window { span: Span { first, before, after, is_written: true }, memory: PhantomData })
     }
 }
@@ -116,6 +116,12 @@ impl DevicePointer {
     /// it where the kernel writes.
     pub unsafe fn new(address: usize) -> DevicePointer {
         DevicePointer(address)
+    }
+
+    /// The address of another element of the array, so many bytes further.
+    #[must_use]
+    pub fn moved(self, bytes: isize) -> DevicePointer {
+        DevicePointer(self.0.wrapping_add_signed(bytes))
     }
 }
 

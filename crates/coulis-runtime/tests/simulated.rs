@@ -50,7 +50,7 @@ fn run(text: &str, options: &SimOptions) -> (Result<(), RuntimeError>, Vec<i32>,
     let mut out = [0i32; 3];
     // SAFETY: as above, and nothing else looks at them meanwhile.
     let bytes = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), 12) };
-    let mut windows = [Window::read(memory, 512, &a).unwrap(), Window::write(bytes, &b).unwrap()];
+    let mut windows = [Window::read(memory, 512, &a).unwrap(), Window::write(bytes, 0, &b).unwrap()];
     let result = call(executable.as_ref(), &bindings, &mut windows);
     (result, out.to_vec(), device.take_reports())
 }

@@ -408,7 +408,7 @@ impl Function {
                             let (bytes, offset) = array.storage();
                             Window::read(bytes, offset, &piece.info)?
                         }
-                        Contents::Owned { bytes, .. } => Window::write(bytes.as_mut_slice(), &piece.info)?,
+                        Contents::Owned { bytes, .. } => Window::write(bytes.as_mut_slice(), 0, &piece.info)?,
                     });
                 }
                 coulis_runtime::call(&**executable, &bindings, &mut windows)?;

@@ -203,12 +203,12 @@ fn is_long(input: &ArrayInfo, axes: &[usize]) -> bool {
     along.sort_by_key(|&axis| input.strides[axis].unsigned_abs());
     let (mut length, mut next) = (1i64, None);
     for axis in along {
-        let follows = next.is_none_or(|stride| input.strides[axis] == stride);
+        let follows = next.is_none_or(|stride| input.strides[axis].unsigned_abs() == stride);
         if !follows || !axes.contains(&axis) {
             break;
         }
         length = length.saturating_mul(input.shape[axis]);
-        next = Some(input.strides[axis].saturating_mul(input.shape[axis]));
+        next = Some(input.strides[axis].unsigned_abs().saturating_mul(input.shape[axis].unsigned_abs()));
     }
     length >= LONG
 }
@@ -299,6 +299,8 @@ struct Parts {
     compiled: Arc<Compiled>,
     bindings: Bindings,
     infos: Vec<ArrayInfo>,
+    /// Bytes from the first element of each array to where the kernel has it.
+    starts: Vec<isize>,
     device: Arc<Opened>,
     /// The kernel for memory whose first elements are not aligned as `compiled` wants them, once it was needed.
     by_elements: OnceLock<(Arc<Compiled>, Bindings)>,
@@ -414,15 +416,18 @@ fn prepare_anew(inputs: &[ArrayInfo], request: &Request) -> Result<Prepared, Err
     let device = device::open(request)?;
     let compiled = compiled::compile(&call, request, &device)?;
     let mut infos = call.spec.array_infos();
+    let arrays = call.spec.problem.starts[..infos.len()].to_vec();
     let outputs = call.spec.output_infos();
     let priors =
         outputs.iter().zip(&call.spec.outputs).filter(|(_, o)| o.beta != 0.0).map(|(i, _)| i.clone());
     infos.extend(priors);
     infos.extend(outputs.iter().cloned());
+    let starts = arrays.into_iter().chain(std::iter::repeat(call.spec.output_start())).zip(&infos);
+    let starts = starts.map(|(start, info)| start as isize * info.dtype.bytes() as isize).collect();
     let bindings = bound(&compiled, &infos)?;
     let request = request.without_data();
     let by_elements = OnceLock::new();
-    Ok(Prepared(Arc::new(Parts { request, call, compiled, bindings, infos, device, by_elements })))
+    Ok(Prepared(Arc::new(Parts { request, call, compiled, bindings, infos, starts, device, by_elements })))
 }
 
 impl Prepared {

@@ -128,7 +128,7 @@ fn run(device: &dyn Device, strategy: &str, shape: &[i64], (spec, wanted): (Spec
         let (bytes, offset) = input.storage();
         let mut windows = vec![Window::read(bytes, offset, &infos[0]).unwrap()];
         for (bytes, info) in results.iter_mut().zip(&infos[1..]) {
-            windows.push(Window::write(bytes.as_mut_slice(), info).unwrap());
+            windows.push(Window::write(bytes.as_mut_slice(), 0, info).unwrap());
         }
         coulis_runtime::call(&*executable, &bindings, &mut windows).unwrap();
     }

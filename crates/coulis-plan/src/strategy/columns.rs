@@ -86,7 +86,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let reducer = &facts.spec.reducer;
     let width = facts.spec.inputs[0].bytes() as i64;
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
-    let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
+    let rows = facts.innermost_reduced().filter(|(_, dim)| dim.extent >= FEWEST_ROWS);
     let is_narrow = in_memory && extent * width <= PAGE_BYTES / 2;
     let front_to_back = facts.reads_front_to_back();
     let short = facts.runs(ROWS_A_VISIT);
@@ -129,14 +129,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         None => 1,
     };
     let apart = match rows {
-        Some((rows, row_step, _))
+        Some((_, dim))
             if in_memory
                 && tile >= extent
                 && (by_pages || !front_to_back)
                 && !reducer.step_needs_ascending =>
         {
-            let page = PAGE_BYTES / (row_step.saturating_abs().saturating_mul(width)).clamp(1, PAGE_BYTES);
-            floor_pow2(page.min(rows / (unroll * chunks)))
+            let row_bytes = dim.strides[0].saturating_abs().saturating_mul(width);
+            floor_pow2((PAGE_BYTES / row_bytes.clamp(1, PAGE_BYTES)).min(dim.extent / (unroll * chunks)))
         }
         Some(_) | None => 1,
     };
@@ -168,7 +168,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         ahead => (ahead, 0),
     };
     let is_alone = mapped.is_none() && chunks == 1 && tile >= extent && !in_registers;
-    let together = if is_alone && is_narrow && front_to_back { tiles_together(facts, tile) } else { None };
+    let walks_on = is_narrow && front_to_back || is_row_of_tiles(facts.spec);
+    let together = if is_alone && walks_on { tiles_together(facts, tile, in_memory) } else { None };
     let mut sketch = Sketch {
         lanes,
         unroll,
@@ -191,11 +192,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         sketch.constant[around] = true;
     }
     // So do visits that make up the rows: each run then has the same number of steps, which nothing has to count.
-    let n_dims = facts.spec.problem.dims.len();
-    if let Some((rows, ..)) = rows.filter(|_| runs.steps > 1) {
+    if let Some((at, dim)) = rows.filter(|_| runs.steps > 1) {
         let is_cut = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count() == 1;
         let visits = unroll * apart * if is_cut { chunks } else { 1 };
-        sketch.constant[n_dims - 2] = rows % visits == 0;
+        sketch.constant[at] = dim.extent % visits == 0;
     }
     Ok(sketch)
 }
@@ -226,12 +226,7 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
     let problem = &facts.spec.problem;
     let width = facts.spec.inputs[0].bytes() as i64;
     let whole = ceil_div(extent, lanes) * lanes;
-    let budget = match in_memory {
-        true if facts.reads_front_to_back() => TILE_BYTES_FRONT_TO_BACK,
-        true => TILE_BYTES_IN_MEMORY,
-        false => TILE_BYTES,
-    };
-    let budget = budget.max(i64::from(facts.target.vector_bytes));
+    let budget = tile_bytes(facts, in_memory).max(i64::from(facts.target.vector_bytes));
     let widest = (budget / state_bytes(&facts.spec.reducer).max(1)).max(lanes).min(whole) / lanes * lanes;
     if !facts.parallel() {
         return (widest, 1);
@@ -255,6 +250,15 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
     (widest, fewer_chunks(facts, facts.chunks(outer * least, outermost)))
 }
 
+/// Bytes of the states that are folded together.
+fn tile_bytes(facts: &Facts, in_memory: bool) -> i64 {
+    match in_memory {
+        true if facts.reads_front_to_back() => TILE_BYTES_FRONT_TO_BACK,
+        true => TILE_BYTES_IN_MEMORY,
+        false => TILE_BYTES,
+    }
+}
+
 /// Fewer parts of a fold where each reads little beside its states, which it writes, asks and hands on; a quarter at least.
 fn fewer_chunks(facts: &Facts, chunks: i64) -> i64 {
     let states = facts.spec.problem.n_outputs.saturating_mul(state_bytes(&facts.spec.reducer));
@@ -263,21 +267,35 @@ fn fewer_chunks(facts: &Facts, chunks: i64) -> i64 {
     fewer.into_iter().find(reads_enough).unwrap_or(fewer[2])
 }
 
-/// The kept dimension around the rows of a tile, and how many tiles along it are folded together, where a dimension around that is
-/// reduced: each tile by itself then reads one piece of memory after another that lies far from it. As many as make up that dimension
-/// exactly, whose states fit, and that keep all threads busy; `None` for fewer than pay.
-fn tiles_together(facts: &Facts, tile: i64) -> Option<(usize, i64)> {
+/// The kept dimension around a tile, and how many tiles along it are folded together, where a dimension around that is reduced: each
+/// tile by itself then reads one piece of memory after another that lies far from it. As many as make up that dimension exactly, whose
+/// states fit, and that keep all threads busy; `None` for fewer than pay.
+fn tiles_together(facts: &Facts, tile: i64, in_memory: bool) -> Option<(usize, i64)> {
     let problem = &facts.spec.problem;
-    let around = problem.dims.len().checked_sub(3)?;
-    let (outer, dim) = (&problem.dims[..around], &problem.dims[around]);
-    if dim.is_reduced() || !outer.iter().any(|d| d.is_reduced()) || facts.spec.reducer.step_needs_ascending {
+    let (_, around) = problem.dims.split_last()?;
+    let at = around.iter().rposition(|dim| !dim.is_reduced())?;
+    if !around[..at].iter().any(|dim| dim.is_reduced()) || facts.spec.reducer.step_needs_ascending {
         return None;
     }
     let n_tiles = problem.n_outputs / problem.dims.last()?.extent.max(1);
-    let busy = if facts.parallel() { 8 * i64::from(facts.target.n_threads) } else { 1 };
-    let most = (TOGETHER_BYTES / (tile * state_bytes(&facts.spec.reducer)).max(1)).min(n_tiles / busy);
-    let tiles = gcd(floor_pow2(most), dim.extent);
-    (tiles >= FEWEST_TOGETHER).then_some((around, tiles))
+    let threads = if facts.parallel() { i64::from(facts.target.n_threads) } else { 1 };
+    let states = tile * state_bytes(&facts.spec.reducer);
+    let extent = around[at].extent;
+    if is_row_of_tiles(facts.spec) {
+        // The tiles of a row are as one that is as long.
+        let is_even = |tiles: i64| (n_tiles / tiles) % threads == 0 || n_tiles / tiles >= 8 * threads;
+        let most = (tile_bytes(facts, in_memory) / states.max(1)).min(extent);
+        let tiles = (2..=most).rev().find(|tiles| extent % tiles == 0 && is_even(*tiles));
+        return tiles.map(|tiles| (at, tiles));
+    }
+    let most = (TOGETHER_BYTES / states.max(1)).min(n_tiles / (8 * threads).max(1));
+    let tiles = gcd(floor_pow2(most), extent);
+    (tiles >= FEWEST_TOGETHER).then_some((at, tiles))
+}
+
+/// Whether the dimension around the innermost one is kept too.
+fn is_row_of_tiles(spec: &Spec) -> bool {
+    spec.problem.dims.iter().rev().nth(1).is_some_and(|dim| !dim.is_reduced())
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -289,7 +307,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         if sketch.parallel {
             at = spread(s, root, n_kept, &at)?;
         }
-        let walk = fold_tile(s, state, n_kept, sketch, sketch.unroll)?;
+        let walk = fold_tile(s, state, n_kept, spec, sketch, sketch.unroll)?;
         ask_along(s, state, &walk, sketch)?;
         s.set_scope(state, MemScope::Local)?;
         s.compute_at(state, root, &at)?;
@@ -310,7 +328,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if sketch.parallel {
         at = spread(s, partial, n_kept + 1, &at)?;
     }
-    let walk = fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
+    let walk = fold_tile(s, cached, n_kept + 1, spec, sketch, sketch.unroll)?;
     ask_along(s, cached, &walk, sketch)?;
     s.compute_at(cached, partial, &at)?;
     fold_parts(s, (state, output), spec, sketch)
@@ -332,7 +350,7 @@ pub(super) fn fold_parts(
     if spreads {
         at = spread(s, output, n_kept, &at)?;
     }
-    fold_tile(s, state, n_kept, &last, 1)?;
+    fold_tile(s, state, n_kept, spec, &last, 1)?;
     place(s, state, Some(&super::steps::Site { stage: output, at }))
 }
 
@@ -400,6 +418,7 @@ pub(super) fn fold_tile(
     s: &mut Schedule,
     stage: StageId,
     n_kept: usize,
+    spec: &Spec,
     sketch: &Sketch,
     rows_a_visit: i64,
 ) -> Result<Walk, ScheduleError> {
@@ -412,23 +431,24 @@ pub(super) fn fold_tile(
     }
     let (vector, lane) = s.split(stage, &kept[n_kept - 1], Split::Factor(sketch.lanes))?;
     let mut order = kept[..n_kept - 1].to_vec();
+    let around = if sketch.tiles_together > 1 { order.pop() } else { None };
     let (mut few, mut visits) = (None, None);
-    if let Some((rows, outer)) = reduce.split_last().filter(|_| rows_a_visit > 1) {
-        let (visit, mut row) = s.split(stage, rows, Split::Factor(rows_a_visit * sketch.apart))?;
-        let around = if sketch.tiles_together > 1 { order.pop() } else { None };
-        order.extend(outer.iter().cloned());
-        order.extend(around);
-        order.push(visit.clone());
+    if let Some(rows) = reduce.pop_if(|_| rows_a_visit > 1) {
+        let (visit, mut row) = s.split(stage, &rows, Split::Factor(rows_a_visit * sketch.apart))?;
+        reduce.push(visit.clone());
         visits = Some(visit);
         if sketch.apart > 1 {
             let (side, within) = s.split(stage, &row, Split::Factor(sketch.apart))?;
-            order.push(within);
+            reduce.push(within);
             row = side;
         }
         few = Some(row);
-    } else {
-        order.extend(reduce.iter().cloned());
     }
+    // The tiles of a row inside the loop over rows; others around a tile's rows.
+    let n_within = if is_row_of_tiles(spec) { 0 } else { 1 + usize::from(sketch.apart > 1) };
+    let at = reduce.len().saturating_sub(n_within);
+    reduce.splice(at..at, around);
+    order.extend(reduce);
     order.push(vector.clone());
     order.extend(few.clone());
     order.push(lane.clone());

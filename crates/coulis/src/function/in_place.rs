@@ -70,7 +70,7 @@ impl Function {
                         match argument {
                             InPlace::Int(_) => continue,
                             InPlace::Read { info, bytes, offset } => Window::read(bytes, *offset, info),
-                            InPlace::Write { info, bytes } => Window::write(bytes, info),
+                            InPlace::Write { info, bytes } => Window::write(bytes, 0, info),
                         }
                         .map_err(|error| Error::user("call/memory", error))?,
                     );

@@ -91,13 +91,15 @@ impl Prepared {
         outputs: &'a mut [&mut [u8]],
     ) -> Result<Vec<Window<'a>>, Error> {
         let mut windows = Vec::with_capacity(self.0.infos.len());
-        for (array, info) in inputs.iter().chain(priors).zip(&self.0.infos) {
+        for (array, (info, start)) in inputs.iter().chain(priors).zip(self.0.infos.iter().zip(&self.0.starts))
+        {
             let (bytes, offset) = array.storage();
-            windows.push(Window::read(bytes, offset, info)?);
+            windows.push(Window::read(bytes, offset.wrapping_add_signed(*start), info)?);
         }
         let n_read = windows.len();
-        for (bytes, info) in outputs.iter_mut().zip(&self.0.infos[n_read..]) {
-            windows.push(Window::write(bytes, info)?);
+        let placed = self.0.infos.iter().zip(&self.0.starts).skip(n_read);
+        for (bytes, (info, start)) in outputs.iter_mut().zip(placed) {
+            windows.push(Window::write(bytes, 0usize.wrapping_add_signed(*start), info)?);
         }
         Ok(windows)
     }
@@ -108,10 +110,12 @@ impl Prepared {
         if self.0.call.spec.n_results() == 0 {
             return Ok(());
         }
-        match call_on_stream(&*self.0.compiled.executable, &self.0.bindings, pointers, stream) {
+        let pointers: Vec<DevicePointer> =
+            pointers.iter().zip(&self.0.starts).map(|(pointer, start)| pointer.moved(*start)).collect();
+        match call_on_stream(&*self.0.compiled.executable, &self.0.bindings, &pointers, stream) {
             Err(error) if error.is_of_alignment() => {
                 let (compiled, bindings) = self.0.by_elements()?;
-                Ok(call_on_stream(&*compiled.executable, bindings, pointers, stream)?)
+                Ok(call_on_stream(&*compiled.executable, bindings, &pointers, stream)?)
             }
             other => Ok(other?),
         }

@@ -350,7 +350,7 @@ impl<'s> Case<'s> {
         let mut windows: Vec<Window> = memory
             .iter_mut()
             .zip(&infos)
-            .map(|(bytes, info)| Window::write(bytes.as_mut_slice(), info).unwrap())
+            .map(|(bytes, info)| Window::write(bytes.as_mut_slice(), 0, info).unwrap())
             .collect();
         coulis_runtime::call(&*executable, &bindings, &mut windows)
             .unwrap_or_else(|e| panic!("{}: {e}", what()));
@@ -461,7 +461,7 @@ pub fn run_compiled_together(
     let mut windows: Vec<Window> = memory
         .iter_mut()
         .zip(&infos)
-        .map(|(bytes, info)| Window::write(bytes.as_mut_slice(), info).unwrap())
+        .map(|(bytes, info)| Window::write(bytes.as_mut_slice(), 0, info).unwrap())
         .collect();
     coulis_runtime::call(&*executable, &bindings, &mut windows).unwrap_or_else(|e| panic!("{e}"));
     drop(windows);

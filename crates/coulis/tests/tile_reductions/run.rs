@@ -340,7 +340,7 @@ fn on_gpu(program: &Program) {
         let infos: Vec<ArgInfo> = arrays.iter().map(|(_, info)| ArgInfo::Array(info.clone())).collect();
         let bindings = bind_args(kernel.kernel(), &infos).unwrap_or_else(|e| panic!("{e}"));
         let mut windows: Vec<Window> =
-            arrays.iter_mut().map(|(bytes, info)| Window::write(bytes, info).unwrap()).collect();
+            arrays.iter_mut().map(|(bytes, info)| Window::write(bytes, 0, info).unwrap()).collect();
         coulis_runtime::call(&*executable, &bindings, &mut windows)
             .unwrap_or_else(|e| panic!("{} on a GPU: {e}", variant.name));
         drop(windows);
