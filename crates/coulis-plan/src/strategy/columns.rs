@@ -14,6 +14,7 @@ use super::{
     Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div, floor_pow2, gcd,
     state_bytes,
 };
+use crate::problem::Dim;
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -43,8 +44,11 @@ const MAPPED_BYTES: i64 = 512 << 10;
 const NARROWEST_MAPPED: i64 = 256;
 /// Bytes that a part of a fold reads for each byte of its states, at least.
 const READS_A_STATE: i64 = 256;
-/// Fewer rows than this are folded one a visit.
-pub(super) const FEWEST_ROWS: i64 = 64;
+/// Fewer rows than this, and many that together are so few bytes that hints would be for what is read at once, are folded one a
+/// visit.
+const FEWEST_ROWS: i64 = 3;
+const FEWEST_OF_A_PIECE: i64 = 64;
+const PIECE_BYTES: i64 = 2 * PAGE_BYTES;
 /// Rows that a visit of a state of one component folds, and steps of the longest run of a quick step. More rows than a
 /// cache has ways would push each other out of it where their length is a power of two.
 const ROWS_A_VISIT: i64 = 8;
@@ -86,7 +90,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let reducer = &facts.spec.reducer;
     let width = facts.spec.inputs[0].bytes() as i64;
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
-    let rows = facts.innermost_reduced().filter(|(_, dim)| dim.extent >= FEWEST_ROWS);
+    let is_piece =
+        |dim: &Dim| dim.extent.saturating_mul(dim.strides[0].saturating_abs()) <= PIECE_BYTES / width;
+    let fewest = |dim: &Dim| if is_piece(dim) { FEWEST_OF_A_PIECE } else { FEWEST_ROWS };
+    let rows = facts.innermost_reduced().filter(|(_, dim)| dim.extent >= fewest(dim));
     let is_narrow = in_memory && extent * width <= PAGE_BYTES / 2;
     let front_to_back = facts.reads_front_to_back();
     let short = facts.runs(ROWS_A_VISIT);
@@ -136,7 +143,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
                 && !reducer.step_needs_ascending =>
         {
             let row_bytes = dim.strides[0].saturating_abs().saturating_mul(width);
-            floor_pow2((PAGE_BYTES / row_bytes.clamp(1, PAGE_BYTES)).min(dim.extent / (unroll * chunks)))
+            let of_a_page = PAGE_BYTES / row_bytes.clamp(1, PAGE_BYTES);
+            let visits = dim.extent / (unroll * chunks);
+            // Streams that end before their page does are none that hardware follows.
+            if by_pages && visits < of_a_page { 1 } else { floor_pow2(of_a_page.min(visits)) }
         }
         Some(_) | None => 1,
     };

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::columns::{FEWEST_ROWS, NARROWEST, fold_tile, spread, tile_loops};
+use super::columns::{NARROWEST, fold_tile, spread, tile_loops};
 use super::map_steps::{folds, keeps_elements, root, saves_functions};
 use super::steps::{Site, place, stage_of, stream_results};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
@@ -30,6 +30,8 @@ const NEAR_BYTES: i64 = 512 << 10;
 const WIDTHS: Range<i64> = 8..16;
 /// Rows that a visit of a state folds, at most.
 const ROWS_A_VISIT: i64 = 8;
+/// So many rows are folded several a visit as fast in one fold.
+const MANY_ROWS: i64 = 64;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some(specs) = folds(facts.spec) else {
@@ -45,7 +47,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("vectors that are registers", facts.target.vector_bytes));
     }
     let rows = facts.spec.problem.reduce_len;
-    if !saves_functions(facts.spec) && rows >= FEWEST_ROWS {
+    if !saves_functions(facts.spec) && rows >= MANY_ROWS {
         return Err(Decline::new(
             "functions that two folds save, or rows that one fold takes one by one",
             rows,
