@@ -44,11 +44,11 @@ const MAPPED_BYTES: i64 = 512 << 10;
 const NARROWEST_MAPPED: i64 = 256;
 /// Bytes that a part of a fold reads for each byte of its states, at least.
 const READS_A_STATE: i64 = 256;
-/// Fewer rows than this, and many that together are so few bytes that hints would be for what is read at once, are folded one a
-/// visit.
+/// Fewer rows than these are folded one a visit: of quick steps, more of a piece of memory that is short, which is read front to back
+/// before hints would matter.
 const FEWEST_ROWS: i64 = 3;
 const FEWEST_OF_A_PIECE: i64 = 64;
-const PIECE_BYTES: i64 = 2 * PAGE_BYTES;
+const PIECE_BYTES: i64 = 4 * PAGE_BYTES;
 /// Rows that a visit of a state of one component folds, and steps of the longest run of a quick step. More rows than a
 /// cache has ways would push each other out of it where their length is a power of two.
 const ROWS_A_VISIT: i64 = 8;
@@ -90,20 +90,21 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let reducer = &facts.spec.reducer;
     let width = facts.spec.inputs[0].bytes() as i64;
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
-    let is_piece =
-        |dim: &Dim| dim.extent.saturating_mul(dim.strides[0].saturating_abs()) <= PIECE_BYTES / width;
-    let fewest = |dim: &Dim| if is_piece(dim) { FEWEST_OF_A_PIECE } else { FEWEST_ROWS };
+    let short = facts.runs(ROWS_A_VISIT);
+    let is_quick = short.operations <= BUSY_OPERATIONS;
+    let piece = |dim: &Dim| dim.extent.saturating_mul(dim.strides[0].saturating_abs()).saturating_mul(width);
+    let fewest =
+        |dim: &Dim| if is_quick && piece(dim) <= PIECE_BYTES { FEWEST_OF_A_PIECE } else { FEWEST_ROWS };
     let rows = facts.innermost_reduced().filter(|(_, dim)| dim.extent >= fewest(dim));
     let is_narrow = in_memory && extent * width <= PAGE_BYTES / 2;
     let front_to_back = facts.reads_front_to_back();
-    let short = facts.runs(ROWS_A_VISIT);
     let bytes_a_state = if short.are_narrower { BYTES_A_WIDE_STATE } else { BYTES_A_STATE };
     // Where one page at a time is as fast, rows that lie pages apart are still more streams that hardware follows by itself, if the first
     // cache has no room for what visits could ask for, and steps are not what takes the time.
     let has_runs = rows.is_some() && short.steps > 1;
     let by_pages = front_to_back && !facts.asks_near() && has_runs && short.operations <= ENOUGH_OPERATIONS;
     let longest = match front_to_back && in_memory {
-        _ if is_narrow && by_pages && short.operations <= BUSY_OPERATIONS => ROWS_A_VISIT,
+        _ if is_narrow && by_pages && is_quick => ROWS_A_VISIT,
         _ if is_narrow => ROWS_OF_A_RUN,
         true => ROWS_A_VISIT.min(floor_pow2(bytes_a_state * state_bytes(reducer) / width)),
         false => ROWS_A_VISIT,
