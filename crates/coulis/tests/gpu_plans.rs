@@ -12,7 +12,7 @@ use common::{Special, array, numbers};
 use coulis::reduce::kernel_for;
 use coulis::{
     Arguments, Array, ArrayInfo, CompileOptions, DType, DeviceChoice, Function, NamedArray, NanPolicy,
-    Outcome, PlanInfo, Request, TargetChoice, Tuned, Value, compact_strides,
+    Normalize, Outcome, PlanInfo, Request, TargetChoice, Tuned, Value, compact_strides,
 };
 use coulis_codegen::{dialect_named, emit_module};
 use coulis_ir::print::print_kernel;
@@ -81,13 +81,15 @@ const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };
 
 impl Call {
     fn request(&self) -> Request {
-        Request {
-            axes: Some(self.axes.clone()),
-            nan: self.nan,
-            tuned: Tuned::Ignored,
-            device: SIMULATED,
-            ..Request::new(&self.ops)
-        }
+        // A normalization by its name, or statistics.
+        let asked = match self.ops[..] {
+            [name] if coulis::NORMALIZATIONS.iter().any(|entry| entry.name == name) => {
+                Request::normalizing(Normalize::named(name).unwrap())
+            }
+            _ => Request::new(&self.ops),
+        };
+        let axes = Some(self.axes.clone());
+        Request { axes, nan: self.nan, tuned: Tuned::Ignored, device: SIMULATED, ..asked }
     }
 }
 
@@ -137,6 +139,16 @@ fn every_call_has_a_plan_for_a_gpu() {
 }
 
 #[test]
+fn every_normalization_has_a_plan_for_a_gpu() {
+    let names: Vec<&'static str> = coulis::NORMALIZATIONS.iter().map(|entry| entry.name).collect();
+    let normalization = (call(), prop::sample::select(names))
+        .prop_map(|(call, name)| Call { ops: vec![name], ..call })
+        .prop_filter("numbers", |call| call.input.dtype != DType::Bool);
+    let mut runner = TestRunner::deterministic();
+    check((0..n_cases(100)).map(|_| normalization.new_tree(&mut runner).unwrap().current()));
+}
+
+#[test]
 fn calls_at_the_edges_of_plans_have_one() {
     let of = |dtype, axes: &[Axis], order, ops: &[&'static str]| {
         let (input, axes) = in_memory(dtype, axes, order);
@@ -168,6 +180,12 @@ fn calls_at_the_edges_of_plans_have_one() {
         of(DType::F16, &[(70_000, 1, true), (2, 1, false), (8192, 1, true)], 0, &["mean", "var", "argmax"]),
         of(DType::I16, &[(42_966, 0, true), (49_981, 1, true)], 0, &["sum", "max"]),
         of(DType::F64, &[(65_536, 0, true), (65_537, 1, true)], 0, &["sum"]),
+        // Rows of several dimensions, of which the innermost has a few words, that fit into memory of a block.
+        of(DType::F32, &[(64, 1, true), (64, 1, false), (64, 1, true)], 0, &["batch_norm"]),
+        of(DType::I32, &[(128, 1, true), (50, 1, false), (31, 1, true)], 0, &["softmax"]),
+        of(DType::F16, &[(4096, 1, true), (1024, 1, false), (13, 1, true)], 0, &["softmax"]),
+        // More broadcast rows than a block has threads above each other.
+        of(DType::F32, &[(125, 0, false), (6, 0, true), (4, 1, false)], 0, &["softmax"]),
     ];
     check(calls.into_iter());
 }

@@ -33,7 +33,7 @@ pub static STRATEGY: Strategy = Strategy {
 /// Threads of a block.
 const BLOCK: i64 = 256;
 /// The index of a block that counts the outer indices that it takes together.
-const OUTER: ThreadTag = ThreadTag::ThreadZ;
+pub(super) const OUTER: ThreadTag = ThreadTag::ThreadZ;
 /// Bytes of states that are many for a block to leave. Blocks of large arrays that are whole rows, walked as one, then are as
 /// large as they may be: they are few, and each reads one piece of memory, which begins where lines of it do.
 const LEFT_STATES: i64 = 192;

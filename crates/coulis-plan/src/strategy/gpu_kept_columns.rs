@@ -12,7 +12,7 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::gpu_columns::{Strips, bind_strips};
+use super::gpu_columns::{OUTER, Strips, bind_strips};
 use super::gpu_kept_rows::cluster_sizes;
 use super::gpu_steps::{Fold, split_fold};
 use super::kept::in_registers;
@@ -89,7 +89,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let Dealt { words, threads, parts: chunks } = dealt;
     let turns = ceil_div(ceil_div(rows, threads), chunks) * outer;
-    let together = if chunks == 1 { (BLOCK / (words * threads)).clamp(1, n_outer.max(1)) } else { 1 };
+    let most = n_outer.min(OUTER.max_extent().unwrap_or(n_outer)).max(1);
+    let together = if chunks == 1 { (BLOCK / (words * threads)).clamp(1, most) } else { 1 };
     let sketch = Sketch { chunks, lanes, threads, constant, ..facts.plain().with_map_kept(Keep::Registers) };
     Ok(Sketch { tile: words * lanes, unroll: turns, run: facts.even_run(turns), rows: together, ..sketch })
 }

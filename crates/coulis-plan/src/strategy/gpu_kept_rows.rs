@@ -184,6 +184,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         (Keep::Shared, threads, unroll, parts)
     };
     let rows = if chunks > 1 { 1 } else { (BLOCK / threads).max(1) };
+    if keep == Keep::Shared && rows > 1 {
+        // Pieces of several dimensions that are too short for a block: it would hold the rows of all of its threads, or idle.
+        let wanted =
+            "innermost dimensions of rows in memory of the block that are long enough for its threads";
+        return Err(Decline::new(wanted, format!("{extent} elements")));
+    }
     let constant = facts.constant_extents(rows == 1);
     let mut sketch =
         Sketch { lanes, threads, rows, chunks, peeled, constant, ..facts.plain().with_map_kept(keep) };
