@@ -64,8 +64,7 @@ pub struct KernelLaunch {
 /// An argument of a GPU function.
 #[derive(Clone, Debug)]
 pub enum KernelArg {
-    /// The data pointer of a buffer parameter, by its position among the buffer parameters of the kernel. As in C
-    /// text, element `[0, ..., 0]` is `elem_offset` elements behind it.
+    /// The data pointer of a buffer parameter, by its position among the buffer parameters of the kernel.
     Parameter(usize),
     /// The pointer of a temporary, by its position in [`Module::temporaries`].
     Temporary(usize),

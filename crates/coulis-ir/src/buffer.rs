@@ -81,7 +81,8 @@ pub struct BufferData {
     pub shape: Vec<Expr>,
     /// Strides in elements, one a dimension; empty means compact row-major.
     pub strides: Vec<Expr>,
-    /// Distance from `data` to the first element.
+    /// Distance from `data` to the first element, in elements. Of a parameter, whose first element is what callers give, it says where
+    /// the offsets of other buffers on the same memory count from.
     pub elem_offset: Expr,
     /// Memory scope.
     pub scope: MemScope,
@@ -121,6 +122,11 @@ impl Buffer {
     pub fn from_data(mut data: BufferData) -> Buffer {
         data.id = BufferId(NEXT_BUFFER.fetch_add(1, Ordering::Relaxed));
         Buffer(Arc::new(data))
+    }
+
+    /// Whether neither strides nor an offset say where elements are.
+    pub fn is_plain(&self) -> bool {
+        self.0.strides.is_empty() && self.0.elem_offset.is_int(0)
     }
 
     /// A copy with a fresh identity, changed by `edit`. It is an alias unless `edit` replaces `data`.

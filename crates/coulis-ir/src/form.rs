@@ -29,8 +29,8 @@ impl Form {
 
 impl Form {
     /// The form that a body has by its nodes: Tiled where scope ids, tile buffers or tile calls occur; else Nest
-    /// where an access has not exactly one index or a loop is vectorised; else Flat. A body of one-dimensional
-    /// accesses is both Nest and Flat, and is taken for Flat.
+    /// where an access has not exactly one index, its buffer has strides or an offset, or a loop is vectorised; else Flat. A
+    /// body of accesses to compact memory by one index is both Nest and Flat, and is taken for Flat.
     pub fn infer(body: &Stmt) -> Form {
         let (mut is_tiled, mut is_nest) = (false, false);
         for_each_stmt(body, &mut |stmt| {
@@ -40,7 +40,7 @@ impl Form {
                 | Stmt::AllocBuffer(_)
                 | Stmt::View { .. }
                 | Stmt::Tile(_) => is_tiled = true,
-                Stmt::Store { indices, .. } => is_nest |= indices.len() != 1,
+                Stmt::Store { buffer, indices, .. } => is_nest |= indices.len() != 1 || !buffer.is_plain(),
                 Stmt::For { kind, .. } => is_nest |= *kind == LoopKind::Vectorized,
                 Stmt::Seq(_)
                 | Stmt::If { .. }
@@ -53,8 +53,8 @@ impl Form {
             }
             for expr in stmt_exprs(stmt) {
                 for_each_expr(expr, &mut |e| {
-                    if let Node::Load(_, indices) = e.node() {
-                        is_nest |= indices.len() != 1;
+                    if let Node::Load(buffer, indices) = e.node() {
+                        is_nest |= indices.len() != 1 || !buffer.is_plain();
                     }
                 });
             }
@@ -89,6 +89,7 @@ pub const STMT_FORMS: &[(&str, Allowed)] = &[
     ("atom", [true, true, true]),
     ("sync", [true, true, true]),
     ("access with one index a dimension", [true, true, false]),
+    ("access by an offset", [true, true, false]),
     ("vector expression", [false, true, true]),
 ];
 

@@ -12,10 +12,10 @@
 use coulis_ir::hash::FastMap;
 
 use coulis_ir::buffer::BufferId;
-use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::expr::{Expr, Node, Var, VarId};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{any_stmt, rewrite_stmt, stmt_children};
-use coulis_ir::{Buffer, DType, Form, Kernel, Stmt};
+use coulis_ir::{Buffer, DType, Form, Kernel, Param, Stmt};
 
 use crate::affine::{product, sum, uses};
 use crate::pass::{Context, LowerError, Pass};
@@ -34,26 +34,31 @@ pub const PASS: Pass = Pass {
 /// Makes every access one-dimensional.
 pub fn flatten_buffers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
     let mut flat = Flattener::default();
+    let params = kernel.params.into_iter().map(|param| flat.parameter(param)).collect();
+    let kernel = Kernel { params, ..kernel };
     if any_stmt(&kernel.body, &mut |s| matches!(s, Stmt::Allocate { .. })) {
         flat.allocations(&kernel.body, &mut Around::of(&kernel));
     }
     let flat = std::cell::RefCell::new(flat);
     let mut exprs = Rewriter::new(Expr::reads_memory, |e: &Expr| match e.node() {
         Node::Load(buffer, indices) => {
-            let index = flat_index(buffer, indices);
-            Some(Expr::load(flat.borrow_mut().view(buffer), vec![index]))
+            let mut flat = flat.borrow_mut();
+            let index = flat.index(buffer, indices);
+            Some(Expr::load(flat.view(buffer), vec![index]))
         }
         _ => None,
     });
     let body = rewrite_stmt(kernel.body, &mut |e| exprs.of(e), &mut |s| match s {
         Stmt::Store { buffer, indices, value } => {
-            let index = flat_index(&buffer, &indices);
-            Stmt::Store { buffer: flat.borrow_mut().view(&buffer), indices: vec![index], value }
+            let mut flat = flat.borrow_mut();
+            let index = flat.index(&buffer, &indices);
+            Stmt::Store { buffer: flat.view(&buffer), indices: vec![index], value }
         }
         Stmt::Atom(mut call) => {
             for element in call.dst.iter_mut().chain(&mut call.memory) {
-                element.indices = vec![flat_index(&element.buffer, &element.indices)];
-                element.buffer = flat.borrow_mut().view(&element.buffer);
+                let mut flat = flat.borrow_mut();
+                element.indices = vec![flat.index(&element.buffer, &element.indices)];
+                element.buffer = flat.view(&element.buffer);
             }
             Stmt::Atom(call)
         }
@@ -144,10 +149,17 @@ fn fitting_align(wanted: u32, extent: &Expr, dtype: DType) -> u32 {
     align
 }
 
+fn promoted_sum(a: Expr, b: Expr) -> Expr {
+    let (a, b) = Expr::promoted(a, b);
+    sum(a, b)
+}
+
 #[derive(Default)]
 struct Flattener {
     views: FastMap<BufferId, Buffer>,
     allocated: FastMap<BufferId, Buffer>,
+    /// Offsets of the parameters that have one, by their memory.
+    offsets: FastMap<VarId, Expr>,
 }
 
 /// What is known of extents of memory where it will be allocated: it moves out of all branches, and out of the loops and
@@ -183,6 +195,40 @@ impl Around {
 }
 
 impl Flattener {
+    /// A parameter without its offset: texts and executors count from its first element.
+    fn parameter(&mut self, param: Param) -> Param {
+        match param {
+            Param::Buffer { handle, buffer } if !buffer.elem_offset.is_int(0) => {
+                let plain = buffer.derive(|b| b.elem_offset = Expr::int(0));
+                self.offsets.insert(buffer.data.id(), buffer.elem_offset.clone());
+                if buffer.rank() == 1 && buffer.strides.is_empty() {
+                    self.views.insert(buffer.id, plain.clone());
+                }
+                Param::Buffer { handle, buffer: plain }
+            }
+            other => other,
+        }
+    }
+
+    /// Elements from the first one of the parameter or the allocation whose memory it is to that of a buffer; `None` for none.
+    fn away(&self, buffer: &Buffer) -> Option<Expr> {
+        let offset = &buffer.elem_offset;
+        match self.offsets.get(&buffer.data.id()) {
+            Some(first) if first == offset => None,
+            Some(first) => {
+                let (offset, first) = Expr::promoted(offset.clone(), first.clone());
+                Some(offset - first)
+            }
+            None => (!offset.is_int(0)).then(|| offset.clone()),
+        }
+    }
+
+    /// The place of an element in its memory.
+    fn index(&self, buffer: &Buffer, indices: &[Expr]) -> Expr {
+        let index = flat_index(buffer, indices);
+        self.away(buffer).map_or(index.clone(), |away| promoted_sum(away, index))
+    }
+
     /// Makes the one-dimensional form of every allocation, and the view through which it is accessed.
     fn allocations(&mut self, stmt: &Stmt, around: &mut Around) {
         let inner = match stmt {
@@ -233,13 +279,16 @@ impl Flattener {
 
     /// The one-dimensional buffer through which `buffer` is accessed: itself where that is what it is.
     fn view(&mut self, buffer: &Buffer) -> Buffer {
-        if buffer.rank() == 1 && buffer.strides.is_empty() && !self.views.contains_key(&buffer.id) {
+        if buffer.rank() == 1 && buffer.is_plain() && !self.views.contains_key(&buffer.id) {
             return buffer.clone();
         }
+        let away = self.away(buffer);
         let make = || {
             buffer.derive(|b| {
-                b.shape = vec![flat_extent(buffer)];
+                let extent = flat_extent(buffer);
+                b.shape = vec![away.map_or(extent.clone(), |away| promoted_sum(away, extent))];
                 b.strides = Vec::new();
+                b.elem_offset = Expr::int(0);
             })
         };
         self.views.entry(buffer.id).or_insert_with(make).clone()

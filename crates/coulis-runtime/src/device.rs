@@ -9,8 +9,8 @@ use std::ffi::{OsString, c_void};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use coulis_ir::args::{Bindings, eval_index};
-use coulis_ir::{Buffer, Checked, DType, Expr, Kernel, Target};
+use coulis_ir::args::Bindings;
+use coulis_ir::{Buffer, Checked, DType, Kernel, Target};
 
 use crate::cuda::memory::DeviceMemory;
 use crate::environment::Environment;
@@ -198,26 +198,19 @@ pub struct Parameter {
     pub name: String,
     /// Element type.
     pub dtype: DType,
-    /// Distance from the data pointer, which texts use, to element `[0, ..., 0]`, which callers give.
-    pub offset: Expr,
 }
 
 impl Parameter {
     /// The buffer parameters of a kernel, in order.
     pub fn all_of(kernel: &Kernel) -> Vec<Parameter> {
-        let parameter = |buffer: &Buffer| Parameter {
-            name: buffer.name.clone(),
-            dtype: buffer.dtype,
-            offset: buffer.elem_offset.clone(),
-        };
+        let parameter = |buffer: &Buffer| Parameter { name: buffer.name.clone(), dtype: buffer.dtype };
         kernel.param_buffers().map(parameter).collect()
     }
 
-    /// Data pointers of the buffers whose elements `[0, ..., 0]` are at `first`.
+    /// Data pointers of the buffers whose elements `[0, ..., 0]` are at `first`: the same, as Flat kernels have no offsets.
     pub(crate) fn data_pointers(
         kernel: &str,
         parameters: &[Parameter],
-        bindings: &Bindings,
         first: &[*mut u8],
     ) -> Result<Vec<*mut c_void>, RuntimeError> {
         if first.len() != parameters.len() {
@@ -230,10 +223,7 @@ impl Parameter {
             if !pointer.addr().is_multiple_of(bytes) {
                 return Err(RuntimeError::Misaligned { buffer: parameter.name.clone(), bytes });
             }
-            let offset =
-                eval_index(&parameter.offset, bindings).map_err(|var| RuntimeError::UnboundVar { var })?;
-            let back = (offset as isize).wrapping_mul(-(bytes as isize));
-            pointers.push(pointer.wrapping_offset(back).cast());
+            pointers.push(pointer.cast());
         }
         Ok(pointers)
     }

@@ -25,7 +25,8 @@ pub(super) const GROUP: Group = Group {
         ),
         Property::new(
             "V4",
-            "accesses have the number of indices that form and buffer ask for, of integer types",
+            "accesses have the number of indices that form and buffer ask for, of integer types; in Flat form no buffer has an \
+             offset",
         ),
         Property::new("V5", "stored values have the buffer's element type and the lanes of the index"),
         Property::new(
@@ -40,6 +41,14 @@ pub(super) const GROUP: Group = Group {
 /// Checks every expression once, and what statements do with them.
 fn check_types<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     let mut checker = Checker { form: kernel.form, seen: roomy_set() };
+    let is_flat = kernel.form == Form::Flat;
+    if let Some(moved) = kernel.param_buffers().find(|b| is_flat && !b.elem_offset.is_int(0)) {
+        let text = format!(
+            "parameter `{}` has an offset, which Nest and Tiled form take and Flat does not",
+            moved.name
+        );
+        report.at(&kernel.body, "V4", text);
+    }
     each_stmt(&kernel.body, &mut |stmt| {
         for expr in stmt_exprs(stmt) {
             checker.expr(expr, &mut |(code, message)| report.at(stmt, code, message));
@@ -86,6 +95,12 @@ impl<'k> Checker<'k> {
             let form = self.form.name();
             let text =
                 format!("an access of `{}` in {form} form takes {wanted} indices, got {found}", buffer.name);
+            return Some(("V4", text));
+        }
+        if self.form == Form::Flat && !buffer.elem_offset.is_int(0) {
+            let name = &buffer.name;
+            let text =
+                format!("`{name}` has an offset, and an access in Flat form is by its place in the memory");
             return Some(("V4", text));
         }
         let lanes = indices.iter().map(Expr::lanes).max().unwrap_or(1);

@@ -20,7 +20,7 @@ pub(crate) fn text(name: &str, source: &str, dtypes: &[DType], grid: Expr, block
     let one = || Expr::int(1);
     let parameter = |(index, &dtype): (usize, &DType)| {
         let name = ["a", "b", "c"].get(index).copied().unwrap_or("more").to_owned();
-        Parameter { name, dtype, offset: Expr::int(0) }
+        Parameter { name, dtype }
     };
     let parameters: Vec<Parameter> = dtypes.iter().enumerate().map(parameter).collect();
     let mut args: Vec<KernelArg> = (0..dtypes.len()).map(KernelArg::Parameter).collect();

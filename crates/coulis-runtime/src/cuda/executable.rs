@@ -183,7 +183,7 @@ impl CudaExecutable {
     ) -> Result<(), RuntimeError> {
         let first: Vec<*mut u8> =
             buffers.iter().map(|&address| ptr::without_provenance_mut(address as usize)).collect();
-        let data = Parameter::data_pointers(&self.info.kernel, &self.parameters, bindings, &first)?;
+        let data = Parameter::data_pointers(&self.info.kernel, &self.parameters, &first)?;
         let plan = self.recent_plan(bindings).map_err(CudaError::from)?;
         if plan.launches.is_empty() {
             return Ok(());

@@ -316,7 +316,7 @@ impl Executable for Compiled {
 
     unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
         let kernel = || self.info.kernel.clone();
-        let pointers = Parameter::data_pointers(&self.info.kernel, &self.parameters, bindings, buffers)?;
+        let pointers = Parameter::data_pointers(&self.info.kernel, &self.parameters, buffers)?;
         let mut scalars = Vec::with_capacity(self.source.scalars.len());
         for var in &self.source.scalars {
             let value = bindings.get(&var.id());

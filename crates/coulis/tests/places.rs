@@ -1,0 +1,66 @@
+//! Kernel text whose buffers have strides and offsets, compiled, executed and in the simulator.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use coulis::{Array, CompileOptions, DeviceChoice, Value, text};
+
+fn counting(n: i64) -> Array {
+    Array::from_slice(&[n], &(0..n).map(|v| v as f32).collect::<Vec<_>>()).unwrap()
+}
+
+/// The results of a kernel of parameters `A` and `B`, four elements, by every way that kernels run on this machine.
+#[track_caller]
+fn check(declarations: &str, load: &str, input: &Array, wanted: [f64; 4]) {
+    let text = format!(
+        "
+@T.prim_func
+def f(A_ptr: T.handle, B_ptr: T.handle):
+    n = T.int64()
+    s = T.int64()
+    B = T.match_buffer(B_ptr, (4,), \"float32\")
+{}
+    for i in range(4):
+        B[i] = {load}
+",
+        declarations.lines().map(|line| format!("    {}", line.trim())).collect::<Vec<_>>().join("\n")
+    );
+    for device in [DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 }] {
+        let options = CompileOptions { device, ..CompileOptions::default() };
+        let function = text::compile(&text, &options).unwrap_or_else(|e| panic!("{e}\n{text}")).remove(0);
+        let results = function.call(&[Value::from(input)]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let values: Vec<f64> = results[0].array.scalars().map(coulis::Scalar::to_f64).collect();
+        assert_eq!(values, wanted, "{:?}\n{text}", options.device);
+    }
+}
+
+#[test]
+fn an_element_of_a_buffer_with_strides_is_by_its_strides_though_it_has_one_index() {
+    let every_other = counting(8).view(&[4], &[2], 0).unwrap();
+    let declared = "A = T.match_buffer(A_ptr, (n,), \"float32\", strides=(s,))";
+    check(declared, "A[i]", &every_other, [0.0, 2.0, 4.0, 6.0]);
+    let backwards = counting(8).view(&[4], &[-2], 7).unwrap();
+    check(declared, "A[i]", &backwards, [7.0, 5.0, 3.0, 1.0]);
+    let broadcast = counting(8).view(&[4], &[0], 3).unwrap();
+    check(declared, "A[i]", &broadcast, [3.0; 4]);
+    let constant = "A = T.match_buffer(A_ptr, (n,), \"float32\", strides=(2,))";
+    check(constant, "A[i] + A[0]", &every_other, [0.0, 2.0, 4.0, 6.0]);
+}
+
+#[test]
+fn an_offset_of_a_parameter_moves_nothing_but_what_others_count_from() {
+    let (rows, all) = (counting(16).view(&[4, 4], &[4, 1], 0).unwrap(), counting(16));
+    let of_rows =
+        |offset: &str| format!("A = T.match_buffer(A_ptr, (4, 4), \"float32\", elem_offset={offset})");
+    for offset in ["0", "7", "100000000000", "-1000000", "s"] {
+        check(&of_rows(offset), "A[i, 1]", &rows, [1.0, 5.0, 9.0, 13.0]);
+    }
+    let second = |first: &str, at: &str, strides: &str| {
+        format!(
+            "A = T.match_buffer(A_ptr, (16,), \"float32\", elem_offset={first})
+             C = T.Buffer((4,), \"float32\", data=A.data, elem_offset={at}{strides})"
+        )
+    };
+    check(&second("0", "4", ""), "C[i]", &all, [4.0, 5.0, 6.0, 7.0]);
+    check(&second("7", "11", ""), "C[i] + A[0]", &all, [4.0, 5.0, 6.0, 7.0]);
+    check(&second("7", "8", ", strides=(3,)"), "C[i]", &all, [1.0, 4.0, 7.0, 10.0]);
+}
