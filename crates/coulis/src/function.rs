@@ -403,12 +403,15 @@ impl Function {
             Runner::Executable(executable) => {
                 let mut windows = Vec::with_capacity(memory.len());
                 for piece in &mut memory {
+                    let first = piece.first_byte();
                     windows.push(match &mut piece.contents {
                         Contents::Shared(array) => {
                             let (bytes, offset) = array.storage();
                             Window::read(bytes, offset, &piece.info)?
                         }
-                        Contents::Owned { bytes, .. } => Window::write(bytes.as_mut_slice(), 0, &piece.info)?,
+                        Contents::Owned { bytes, .. } => {
+                            Window::write(bytes.as_mut_slice(), first, &piece.info)?
+                        }
                     });
                 }
                 coulis_runtime::call(&**executable, &bindings, &mut windows)?;

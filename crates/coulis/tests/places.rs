@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use coulis::{Array, CompileOptions, DeviceChoice, Value, text};
+use coulis::{Arguments, Array, CompileOptions, DeviceChoice, Value, text};
 
 fn counting(n: i64) -> Array {
     Array::from_slice(&[n], &(0..n).map(|v| v as f32).collect::<Vec<_>>()).unwrap()
@@ -63,4 +63,25 @@ fn an_offset_of_a_parameter_moves_nothing_but_what_others_count_from() {
     check(&second("0", "4", ""), "C[i]", &all, [4.0, 5.0, 6.0, 7.0]);
     check(&second("7", "11", ""), "C[i] + A[0]", &all, [4.0, 5.0, 6.0, 7.0]);
     check(&second("7", "8", ", strides=(3,)"), "C[i]", &all, [1.0, 4.0, 7.0, 10.0]);
+}
+
+#[test]
+fn random_memory_holds_dimensions_that_run_backwards() {
+    let text = "
+@T.prim_func
+def f(A_ptr: T.handle, B_ptr: T.handle):
+    A = T.match_buffer(A_ptr, (4, 4), \"float32\", strides=(-4, 1))
+    B = T.match_buffer(B_ptr, (4,), \"float32\")
+    for i in range(4):
+        B[i] = A[i, 0]
+";
+    for device in [DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 }] {
+        let options = CompileOptions { device, ..CompileOptions::default() };
+        let function = text::compile(text, &options).unwrap().remove(0);
+        let called = function.call_named(&Arguments { random: Some(7), ..Arguments::default() }).unwrap();
+        let values =
+            |at: usize| called.buffers[at].array.scalars().map(coulis::Scalar::to_f64).collect::<Vec<_>>();
+        let first_column: Vec<f64> = values(0).into_iter().step_by(4).collect();
+        assert_eq!((called.buffers[0].array.strides(), values(1)), (&[-4, 1][..], first_column));
+    }
 }

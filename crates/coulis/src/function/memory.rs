@@ -63,6 +63,11 @@ impl Memory {
         Ok(Memory { name: facts.name.clone(), is_written: facts.is_written, info: info.clone(), contents })
     }
 
+    /// Bytes before the first element of memory of ours: those of dimensions that run backwards.
+    pub(super) fn first_byte(&self) -> usize {
+        steps_before(&self.info) as usize * self.info.dtype.bytes()
+    }
+
     /// The array after the call, and whether it was written.
     pub(super) fn into_array(self) -> Result<(bool, NamedArray), Error> {
         let Memory { name, is_written, info, contents } = self;
@@ -71,20 +76,28 @@ impl Memory {
             Contents::Owned { bytes, .. } => {
                 let n = (bytes.as_slice().len() / info.dtype.bytes()) as i64;
                 let flat = Array::from_owned(info.dtype, &[n], bytes)?;
-                flat.view(&info.shape, &info.strides, 0)?
+                flat.view(&info.shape, &info.strides, steps_before(&info))?
             }
         };
         Ok((is_written, NamedArray { name, array }))
     }
 }
 
-/// Bytes from the first element to the last, both included; strides are not negative where memory is ours.
+/// Elements from the lowest address to the first one.
+fn steps_before(info: &ArrayInfo) -> i64 {
+    if info.shape.contains(&0) {
+        return 0;
+    }
+    info.shape.iter().zip(&info.strides).map(|(e, s)| (e - 1).saturating_mul(s.saturating_neg().max(0))).sum()
+}
+
+/// Bytes from the element at the lowest address to that at the highest, both included.
 fn reach_in_bytes(info: &ArrayInfo) -> usize {
     if info.shape.contains(&0) {
         return 0;
     }
     let spans = info.shape.iter().zip(&info.strides);
-    let last: i128 = spans.map(|(e, s)| i128::from(e - 1) * i128::from(*s).max(0)).sum();
+    let last: i128 = spans.map(|(e, s)| i128::from(e - 1) * i128::from(*s).abs()).sum();
     usize::try_from((last + 1).saturating_mul(info.dtype.bytes() as i128)).unwrap_or(usize::MAX)
 }
 

@@ -29,15 +29,17 @@ pub(super) fn simulate(
                 let Some(piece) = pieces.next() else {
                     return Err(Error::bug("sim/memory", "an array without memory"));
                 };
-                let info = info.clone();
+                let (info, first) = (info.clone(), piece.first_byte());
                 SimArg::Array(match &mut piece.contents {
                     Contents::Shared(array) => {
                         let (bytes, offset) = array.storage();
                         SimArray { offset, ..SimArray::read(bytes, info) }
                     }
-                    Contents::Owned { bytes, is_given: true } => SimArray::update(bytes.as_mut_slice(), info),
+                    Contents::Owned { bytes, is_given: true } => {
+                        SimArray { offset: first, ..SimArray::update(bytes.as_mut_slice(), info) }
+                    }
                     Contents::Owned { bytes, is_given: false } => {
-                        SimArray::output(bytes.as_mut_slice(), info)
+                        SimArray { offset: first, ..SimArray::output(bytes.as_mut_slice(), info) }
                     }
                 })
             }
