@@ -10,6 +10,7 @@ def test_the_catalogue_is_there():
 
 def test_the_machine_has_a_device_and_threads():
     found = coulis.machine()
+    assert "" not in found
     assert found["threads"] >= 1 and isinstance(found["device"], str)
 
 

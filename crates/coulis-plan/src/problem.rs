@@ -434,6 +434,17 @@ mod tests {
         assert!(new(&[-2, 1]).is_ok());
     }
 
+    #[test]
+    fn folded_dimensions_that_run_backwards_are_walked_from_their_end() {
+        let inputs = [array(&[3, 4, 5], &[20, -5, -1]), array(&[3, 4, 5], &[20, 5, 1])];
+        let of = |axes: &[i64], positions| Problem::new(&inputs, None, Some(axes), false, positions).unwrap();
+        let all = of(&[1, 2], false);
+        check_problem(&all, &[('k', 3, 20), ('r', 20, 1)]);
+        assert_eq!((all.starts, all.dims[1].strides.clone()), (vec![-19, 19], vec![1, -1]));
+        check_problem(&of(&[2], false), &[('k', 3, 20), ('k', 4, -5), ('r', 5, 1)]);
+        assert_eq!(of(&[1, 2], true).starts, [0, 0], "positions count from the first element");
+    }
+
     /// Every (address, output, position) that a problem visits, sorted.
     fn visits(problem: &Problem) -> Vec<(i64, i64, i64)> {
         let mut all = vec![(0, 0, 0)];

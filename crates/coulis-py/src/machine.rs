@@ -22,7 +22,8 @@ fn machine(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         found.compiler.map_or_else(|why| why, |(command, version)| format!("{command}: {version}"));
     answer.set_item("compiler", compiler)?;
     answer.set_item("cache", found.cache.map(|path| path.display().to_string()))?;
-    for (name, words) in found.cuda {
+    // Lines without a name are the places where a part that is missing was looked for; its own line counts them.
+    for (name, words) in found.cuda.into_iter().filter(|(name, _)| !name.is_empty()) {
         answer.set_item(name, words)?;
     }
     Ok(answer)

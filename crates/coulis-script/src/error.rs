@@ -97,7 +97,7 @@ pub enum ParseErrorKind {
         legal: &'static str,
     },
     /// An argument by a keyword that the function does not have.
-    #[error("`{function}` has no argument `{keyword}`; legal: {}", .legal.join(", "))]
+    #[error("`{function}` has no argument `{keyword}`; {}", legal_keywords(.legal))]
     UnknownKeyword {
         /// The function.
         function: String,
@@ -147,6 +147,14 @@ pub enum ParseErrorKind {
         /// What is legal.
         legal: String,
     },
+}
+
+fn legal_keywords(legal: &[&str]) -> String {
+    if legal.is_empty() {
+        "it takes no others here".to_owned()
+    } else {
+        format!("legal: {}", legal.join(", "))
+    }
 }
 
 fn hint(names: &[String]) -> String {

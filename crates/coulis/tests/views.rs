@@ -1,5 +1,5 @@
-//! Views whose innermost dimension in memory is none for vectors: broadcast rows and columns, and some of the channels of pixels, on
-//! the CPU, by plans for a GPU in the simulator, and on one where there is one.
+//! Views whose innermost dimension in memory is none for vectors: broadcast rows and columns, and some of the channels of pixels; and
+//! those whose dimensions run backwards: on the CPU, by plans for a GPU in the simulator, and on one where there is one.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ const OPS: [&[&str]; 3] = [&["sum", "var", "max"], &["argmax", "argmin_last"], &
 /// A view of new elements, and the axes to fold.
 type Case = (&'static [i64], &'static [i64], i64, &'static [i64]);
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 13] = [
     // A column broadcast along rows, folded along either.
     (&[70, 90], &[96, 0], 0, &[0]),
     (&[70, 90], &[96, 0], 0, &[1]),
@@ -25,6 +25,15 @@ const CASES: [Case; 6] = [
     // Three of four channels of images, forwards and backwards.
     (&[33, 77, 3], &[308, 4, 1], 0, &[0]),
     (&[33, 77, 3], &[308, 4, -1], 3, &[0]),
+    // Dimensions that merge once those that run backwards are turned, and those that do not.
+    (&[33, 77], &[77, -1], 76, &[0, 1]),
+    (&[33, 77], &[-77, -1], 2540, &[0, 1]),
+    (&[5, 33, 40], &[1320, -40, 1], 1280, &[1]),
+    (&[5, 33, 40], &[1320, -40, -1], 1319, &[1, 2]),
+    (&[5, 33, 40], &[-1320, 40, -1], 5319, &[0, 2]),
+    // Rows of kept dimensions with gaps between them.
+    (&[19, 12, 40], &[600, -50, 1], 550, &[0]),
+    (&[70, 12, 40], &[600, 50, 1], 0, &[0]),
 ];
 
 fn made(dtype: DType, (shape, strides, start, _): Case, special: Special) -> Array {
@@ -34,7 +43,7 @@ fn made(dtype: DType, (shape, strides, start, _): Case, special: Special) -> Arr
 }
 
 #[test]
-fn broadcast_dimensions_and_channels_are_folded_right() {
+fn views_are_folded_right() {
     let found = gpu::gpu().map(|_| DeviceChoice::Cuda(0));
     for device in [DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 }].into_iter().chain(found) {
         for (at, case) in CASES.into_iter().enumerate() {
@@ -44,6 +53,27 @@ fn broadcast_dimensions_and_channels_are_folded_right() {
                 check(&[made(dtype, case, special)], &request)
                     .unwrap_or_else(|why| panic!("{ops:?} of {dtype} {case:?} on {device:?}: {why}"));
             }
+        }
+    }
+}
+
+/// The second input, the mask and a prior lie as they lie, whichever way the first input runs.
+#[test]
+fn what_stands_beside_a_view_that_runs_backwards_is_read_where_it_is() {
+    let shape = [24, 70];
+    let n = 24 * 70;
+    let memory = array(DType::F32, &[n], &numbers(n as usize, Special::Zeros, 3));
+    let backwards = memory.view(&shape, &[-70, -1], n - 1).unwrap();
+    let forwards = array(DType::F32, &shape, &numbers(n as usize, Special::Zeros, 4));
+    let mask: Vec<bool> = (0..70).map(|i| i % 3 == 0).collect();
+    let mask = Array::from_bools(&[1, 70], &mask).unwrap();
+    for device in [DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 }] {
+        for axes in [&[0][..], &[1], &[0, 1]] {
+            let of = |ops: &[&str]| Request { device: device.clone(), ..Request::new(ops).over(axes) };
+            check(&[backwards.clone(), forwards.clone()], &of(&["dot"])).unwrap();
+            check(&[forwards.clone(), backwards.clone()], &of(&["dot"])).unwrap();
+            let masked = Request { where_: Some(mask.clone()), ..of(&["sum", "max", "count"]) };
+            check(&[backwards.clone()], &masked).unwrap();
         }
     }
 }

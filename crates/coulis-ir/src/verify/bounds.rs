@@ -318,11 +318,12 @@ impl<'k> Walk<'_, 'k> {
                     "index `{text}` of `{name}` comes to {value}, and legal ones are 0 to {}",
                     size - 1
                 );
-                self.report.at(
-                    stmt,
-                    "V12",
-                    if size == 0 { format!("`{name}` has no elements") } else { message },
-                );
+                let message = match size {
+                    0 => format!("`{name}` has no elements"),
+                    ..0 => format!("`{name}` has an extent of {size}, and so no elements"),
+                    _ => message,
+                };
+                self.report.at(stmt, "V12", message);
             }
         }
     }
