@@ -73,7 +73,7 @@ fn what_stands_beside_a_view_that_runs_backwards_is_read_where_it_is() {
             check(&[backwards.clone(), forwards.clone()], &of(&["dot"])).unwrap();
             check(&[forwards.clone(), backwards.clone()], &of(&["dot"])).unwrap();
             let masked = Request { where_: Some(mask.clone()), ..of(&["sum", "max", "count"]) };
-            check(&[backwards.clone()], &masked).unwrap();
+            check(std::slice::from_ref(&backwards), &masked).unwrap();
         }
     }
 }
