@@ -179,8 +179,15 @@ pub unsafe fn read(tensor: &DlTensor, is_readonly: bool) -> PyResult<Described> 
         unsafe { std::slice::from_raw_parts(from, rank) }.to_vec()
     };
     let shape = list(tensor.shape);
-    let strides = if tensor.strides.is_null() { compact_strides(&shape) } else { list(tensor.strides) };
     let dtype = dtype_of(tensor.dtype)?;
+    // CuPy divides strides below 0 as if they were unsigned; in bytes, modulo 2^64, they are what they were.
+    let width = dtype.bytes() as i64;
+    let signed = |stride: i64| stride.wrapping_mul(width) / width;
+    let strides = if tensor.strides.is_null() {
+        compact_strides(&shape)
+    } else {
+        list(tensor.strides).into_iter().map(signed).collect()
+    };
     Ok(Described { info: ArrayInfo { dtype, shape, strides }, address: tensor.address(), place, is_readonly })
 }
 
