@@ -118,7 +118,8 @@ impl DevicePointer {
         DevicePointer(address)
     }
 
-    /// The address of another element of the array, so many bytes further.
+    /// The address of another element of the same array, so many bytes further, as if [`DevicePointer::new`] had been given it: for
+    /// kernels that were bound to the array as it is seen from there.
     #[must_use]
     pub fn moved(self, bytes: isize) -> DevicePointer {
         DevicePointer(self.0.wrapping_add_signed(bytes))

@@ -27,6 +27,14 @@ fn check(body: &str, want: &str) {
 }
 
 #[test]
+fn a_function_that_takes_no_other_keyword_says_so() {
+    let text =
+        "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\", strides=(2,))):\n    A[0] = T.float32(1)\n";
+    let message = parse_module(text).unwrap_err().to_string();
+    assert_eq!(message, "line 2, column 36: `T.Buffer` has no argument `strides`; it takes no others here");
+}
+
+#[test]
 fn parameters_have_no_more_bytes_than_are_counted() {
     let limit = "of float32, which is more than 9223372036854775807 bytes, the most that is legal";
     for (param, first) in [

@@ -85,3 +85,23 @@ def f(A_ptr: T.handle, B_ptr: T.handle):
         assert_eq!((called.buffers[0].array.strides(), values(1)), (&[-4, 1][..], first_column));
     }
 }
+
+/// What a text of these declarations and this statement is refused with.
+fn refusal(decorator: &str, declarations: &str, store: &str) -> String {
+    let text = format!("{decorator}\ndef f(A_ptr: T.handle):\n    {declarations}\n    {store}\n");
+    text::compile(&text, &CompileOptions::default()).map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn flat_form_has_no_offsets_and_an_extent_below_0_no_elements() {
+    let moved = "A = T.match_buffer(A_ptr, (4,), \"float32\", elem_offset=7)";
+    let message = refusal("@T.prim_func(form=\"Flat\")", moved, "A[0] = T.float32(1)");
+    assert!(message.contains("parameter `A` has an offset, which Nest and Tiled form take"), "{message}");
+    let plain = "A = T.match_buffer(A_ptr, (8,), \"float32\")
+    C = T.Buffer((4,), \"float32\", data=A.data, elem_offset=4)";
+    let message = refusal("@T.prim_func(form=\"Flat\")", plain, "C[0] = T.float32(1)");
+    assert!(message.contains("`C` has an offset, and an access in Flat form is by its place"), "{message}");
+    let below = "A = T.match_buffer(A_ptr, (-3,), \"float32\")";
+    let message = refusal("@T.prim_func", below, "A[0] = T.float32(1)");
+    assert!(message.contains("`A` has an extent of -3, and so no elements"), "{message}");
+}
