@@ -175,6 +175,7 @@ pub fn target(n_threads: usize) -> Target {
         shared_cache_bytes: 0,
         pages: 4,
         widens_from_memory: false,
+        separate_adders: false,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,
     }

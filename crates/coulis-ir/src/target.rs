@@ -37,6 +37,8 @@ pub struct Target {
     pub pages: u32,
     /// Whether a half of a vector register is widened faster from memory than where it is.
     pub widens_from_memory: bool,
+    /// Whether additions of floats have units of their own beside those that multiply, and `fma` is an operation of the latter.
+    pub separate_adders: bool,
     /// What one block of threads may have; all 0 where kernels do not run in blocks.
     pub block: BlockLimits,
     /// Blocks of a cluster, at most; 1 where there are no clusters.
@@ -97,6 +99,7 @@ impl Target {
             shared_cache_bytes: cache_mib << 20,
             pages: 1,
             widens_from_memory: false,
+            separate_adders: false,
             block: BlockLimits {
                 threads: 1024,
                 shared_bytes: 48 << 10,
@@ -128,6 +131,7 @@ impl Target {
             shared_cache_bytes: 50 << 20,
             pages: 1,
             widens_from_memory: false,
+            separate_adders: false,
             block,
             cluster_blocks: CLUSTER_BLOCKS,
         }

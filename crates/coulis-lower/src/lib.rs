@@ -8,6 +8,7 @@
 
 mod active_threads;
 pub mod affine;
+mod balance_adders;
 mod binders;
 mod blocks_apart;
 mod branch;

@@ -205,6 +205,7 @@ pub static PASSES: &[&Pass] = &[
     &crate::hoist_allocations::PASS,
     &crate::simplify::PASS_FLAT,
     &crate::insert_prefetches::PASS,
+    &crate::balance_adders::PASS,
     &crate::remove_noop::PASS,
     &crate::rewrite_unsafe_select::PASS,
     &crate::narrow_index_types::PASS,

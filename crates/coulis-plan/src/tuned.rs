@@ -217,6 +217,7 @@ mod tests {
             shared_cache_bytes: 0,
             pages: 4,
             widens_from_memory: true,
+            separate_adders: false,
             block: BlockLimits { threads, ..BlockLimits::default() },
             cluster_blocks: 1,
         }

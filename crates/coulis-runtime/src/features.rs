@@ -61,6 +61,7 @@ pub fn target(n_threads: usize, level: Level) -> Target {
         shared_cache_bytes: 0,
         pages: pages(),
         widens_from_memory: !is_amd(),
+        separate_adders: is_amd() && level != Level::Baseline,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,
     }

@@ -19,6 +19,7 @@ fn text(schedule: &Schedule, args: &[Tensor]) -> String {
         shared_cache_bytes: 0,
         pages: 4,
         widens_from_memory: true,
+        separate_adders: false,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,
     };

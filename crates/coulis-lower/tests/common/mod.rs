@@ -49,6 +49,7 @@ pub fn cpu() -> Target {
         shared_cache_bytes: 0,
         pages: 4,
         widens_from_memory: true,
+        separate_adders: false,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,
     }

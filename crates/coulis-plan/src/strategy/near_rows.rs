@@ -190,6 +190,7 @@ pub(super) mod tests {
             shared_cache_bytes: 0,
             pages: 1,
             widens_from_memory: true,
+            separate_adders: false,
             block: BlockLimits::default(),
             cluster_blocks: 1,
         }

@@ -26,6 +26,7 @@ fn cpu(vector_bytes: u32, pages: u32) -> Target {
         shared_cache_bytes: 0,
         pages,
         widens_from_memory: true,
+        separate_adders: false,
         block: BlockLimits::default(),
         cluster_blocks: 1,
     }

@@ -1,0 +1,89 @@
+//! Sums of loops that mostly add, given to the multipliers of a machine that has those beside its adders.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{cpu, small::try_pass_for};
+use coulis_ir::print::{print_kernel, print_stmt};
+use coulis_ir::verify::verify;
+use coulis_ir::{Form, Kernel, Target};
+use coulis_lower::{Context, PASSES};
+use coulis_script::parse_module;
+
+/// A loop over vectors of `dtype` that adds to `s` and steps `q`, both of type `state`.
+fn kernel(dtype: &str, state: &str, steps: [&str; 2]) -> Kernel {
+    let [sum, other] = steps;
+    let text = format!(
+        "@T.prim_func
+def main(A: T.Buffer((512,), \"{dtype}\"), O: T.Buffer((16,), \"{state}\")):
+    s = T.allocate([16], \"{state}\", \"local\")
+    q = T.allocate([16], \"{state}\", \"local\")
+    s[0:16] = T.Broadcast(T.{state}(0), 16)
+    q[0:16] = T.Broadcast(T.{state}(0), 16)
+    for k in range(32):
+        s[0:16] = {sum}
+        q[0:16] = {other}
+    O[0:16] = s[0:16] + q[0:16]
+"
+    );
+    let kernel = parse_module(&text).unwrap_or_else(|error| panic!("{error}\n{text}")).remove(0);
+    assert_eq!(kernel.form, Form::Flat);
+    kernel
+}
+
+fn balanced(kernel: Kernel, target: &Target) -> Kernel {
+    let pass = PASSES.iter().find(|p| p.name == "balance_adders").unwrap();
+    (pass.run)(kernel, &Context { target, simple_mode: false }).unwrap()
+}
+
+/// The line that adds to `s` after the pass, which leaves a kernel that the verifier accepts.
+#[track_caller]
+fn sum_line(kernel: Kernel, target: &Target) -> String {
+    let kernel = balanced(kernel, target);
+    let text = print_kernel(&kernel);
+    verify(kernel).unwrap_or_else(|faults| panic!("{}", faults.listing));
+    let line = text.lines().skip_while(|l| !l.contains("for k in")).find(|l| l.contains("s[0:16] = "));
+    line.unwrap().trim().to_owned()
+}
+
+fn zen() -> Target {
+    Target { separate_adders: true, ..cpu() }
+}
+
+/// A vector of the array in the type of the states.
+const WIDE: &str = "T.Cast(\"float64x16\", A[k * 16:k * 16 + 16])";
+
+#[test]
+fn a_sum_beside_conversions_and_differences_is_moved() {
+    let sum = format!("s[0:16] + {WIDE}");
+    let shifted = format!("{WIDE} - T.Broadcast(T.float64(1), 16)");
+    let kernel = kernel("float32", "float64", [&sum, &format!("T.fma({shifted}, {shifted}, q[0:16])")]);
+    let moved = format!("s[0:16] = T.fma({WIDE}, T.Broadcast(T.float64(1), 16), s[0:16])");
+    assert_eq!(sum_line(kernel.clone(), &zen()), moved);
+    assert_eq!(sum_line(kernel, &cpu()), format!("s[0:16] = {sum}"));
+}
+
+#[test]
+fn a_sum_stays_where_adders_are_not_the_busier_or_do_nothing_else() {
+    let (whole, half) = ("A[k * 16:k * 16 + 16]", "T.Cast(\"float32x16\", A[k * 16:k * 16 + 16])");
+    let cases = [
+        // Memory limits a sum, whose minimum takes the multipliers.
+        ("float64", "float64", whole, format!("T.min({whole}, q[0:16])")),
+        // The squares of halves are exact and added by the multipliers.
+        ("float16", "float32", half, format!("q[0:16] + {half} * {half}")),
+        ("float64", "float64", whole, format!("T.exp({whole}) - (q[0:16] - {whole})")),
+    ];
+    for (dtype, state, x, other) in cases {
+        let before = kernel(dtype, state, [&format!("s[0:16] + {x}"), &other]);
+        let text = print_kernel(&before);
+        assert_eq!(print_kernel(&balanced(before, &zen())), text);
+    }
+}
+
+#[test]
+fn only_innermost_loops_are_looked_at() {
+    let stmt = kernel("float32", "float64", [&format!("s[0:16] + {WIDE}"), WIDE]).body;
+    let got = print_stmt(&try_pass_for(&zen(), "balance_adders", stmt).unwrap());
+    assert_eq!(got.matches("T.fma(").count(), 1, "{got}");
+}
