@@ -174,6 +174,7 @@ pub fn target(n_threads: usize) -> Target {
         cache_bytes: 1 << 20,
         shared_cache_bytes: 0,
         pages: 4,
+        reads_ahead: false,
         widens_from_memory: false,
         separate_adders: false,
         block: coulis_ir::BlockLimits::default(),

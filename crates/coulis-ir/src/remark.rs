@@ -31,8 +31,11 @@ pub const AUTO_UNROLL_MAX_STEP: &str = "auto_unroll_max_step";
 pub const UNROLL_EXPLICIT: &str = "unroll_explicit";
 /// The pragma of loops that ask for the memory of the iteration that many later.
 pub const PREFETCH: &str = "prefetch";
-/// The pragma of loops that ask for the memory that lies that many bytes behind what they read.
+/// The pragma of loops that ask for the memory that lies that many bytes behind what they read; by more than
+/// [`PREFETCH_NEAR_BYTES`], into the second-level cache only.
 pub const PREFETCH_BYTES: &str = "prefetch_bytes";
+/// What is asked for by more bytes before it is read does not stay in a first-level cache until then.
+pub const PREFETCH_NEAR_BYTES: i64 = 16 << 10;
 /// As [`PREFETCH`], into the second-level cache only.
 pub const PREFETCH_L2: &str = "prefetch_l2";
 /// The pragma of loops whose results nothing reads soon; 0 is none.

@@ -35,6 +35,8 @@ pub struct Target {
     /// Pages of memory that a thread reads side by side faster than one after another, a power of two; 1
     /// where it gains nothing.
     pub pages: u32,
+    /// Whether hardware by itself asks for what a plain walk will read as early as hints could, which then only keep loads waiting.
+    pub reads_ahead: bool,
     /// Whether a half of a vector register is widened faster from memory than where it is.
     pub widens_from_memory: bool,
     /// Whether additions of floats have units of their own beside those that multiply, and `fma` is an operation of the latter.
@@ -98,6 +100,7 @@ impl Target {
             cache_bytes: 128 << 10,
             shared_cache_bytes: cache_mib << 20,
             pages: 1,
+            reads_ahead: false,
             widens_from_memory: false,
             separate_adders: false,
             block: BlockLimits {
@@ -130,6 +133,7 @@ impl Target {
             cache_bytes: 128 << 10,
             shared_cache_bytes: 50 << 20,
             pages: 1,
+            reads_ahead: false,
             widens_from_memory: false,
             separate_adders: false,
             block,

@@ -26,7 +26,7 @@ use std::cell::RefCell;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::hash::{FastMap, FastSet};
-use coulis_ir::remark::{PREFETCH, PREFETCH_BYTES, PREFETCH_L2, is_pragma};
+use coulis_ir::remark::{PREFETCH, PREFETCH_BYTES, PREFETCH_L2, PREFETCH_NEAR_BYTES, is_pragma};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, substitute_expr, uses_any};
 use coulis_ir::{Atom, AtomCall, Attr, Buffer, Element, Form, Kernel, MemScope, Stmt, VarId};
@@ -46,8 +46,6 @@ pub const PASS: Pass = Pass {
 
 /// Most lines that one iteration asks for.
 pub const MAX_LINES: usize = 64;
-/// What is asked for by more bytes before it is read does not stay in a first-level cache until then.
-const NEAR_BYTES: i64 = 16 << 10;
 /// Bytes that one hint brings.
 const LINE: i128 = 64;
 /// Iterations of a loop below by which a stretch that is asked for front to back is asked for earlier: its last lines are else asked
@@ -77,7 +75,7 @@ fn walk(stmt: Stmt, asked: Option<(Atom, Distance)>) -> Stmt {
             walk(*body, Some((Atom::PrefetchL2, Distance::Iterations(n))))
         }
         Stmt::Annotate { key, value: Attr::Int(n), body, .. } if is_pragma(&key, PREFETCH_BYTES) => {
-            let hint = if n <= NEAR_BYTES { Atom::Prefetch } else { Atom::PrefetchL2 };
+            let hint = if n <= PREFETCH_NEAR_BYTES { Atom::Prefetch } else { Atom::PrefetchL2 };
             walk(*body, Some((hint, Distance::Bytes(n))))
         }
         Stmt::For { var, min, extent, kind, body } => {

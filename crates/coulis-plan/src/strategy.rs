@@ -15,6 +15,7 @@ use crate::program::{Folds, Spec, Statement, fixed_stride};
 use crate::room::Room;
 use work::{stepped, work_of};
 
+mod ahead;
 mod columns;
 mod gpu_columns;
 mod gpu_kept_columns;
@@ -232,8 +233,6 @@ pub struct Facts<'a> {
 
 /// Work below which a second thread costs more than it brings, in bytes of input.
 const PARALLEL_BYTES: i64 = 256 << 10;
-/// Bytes of a first cache into which columns ask.
-const NEAR_CACHE_BYTES: u64 = 48 << 10;
 /// Bytes of a page of memory.
 const PAGE_BYTES: i64 = 4096;
 /// Fewer bytes of results, or as many as so many caches of a thread hold, are no reason to look at the memory that they go to.
@@ -282,14 +281,6 @@ impl Facts<'_> {
         i64::from(self.target.vector_bytes) / input.max(widest / 2).max(1) as i64
     }
 
-    /// Iterations of `bytes` bytes each that make `distance` bytes, at least 1: how far ahead of a loop memory is asked
-    /// for. 0 where the input fits into the caches, and where vectors are longer than cache lines by far, since such
-    /// a target does not run single loads.
-    pub fn ahead(&self, distance: i64, bytes: i64) -> i64 {
-        let in_memory = self.input_bytes() > 2 * self.target.cache_bytes as i64;
-        if in_memory && self.target.vector_bytes <= 256 { (distance / bytes.max(1)).max(1) } else { 0 }
-    }
-
     /// Whether results are many, and most are in no cache any more when all are made, as elements and results pass through:
     /// storing them past the caches then costs nothing later, and saves the read of what they overwrite. On machines with blocks of
     /// threads, whether elements are more than their cache holds but not many times as many: what else is there, partial states
@@ -308,23 +299,6 @@ impl Facts<'_> {
         let are_many = bytes > FAR_BYTES.max(FAR_CACHES * cache);
         let passes_through = self.input_bytes().saturating_add(bytes) > SHARED_CACHES * cache;
         are_many && passes_through && self.target.vector_bytes <= 256
-    }
-
-    /// How far ahead memory is asked for that is read front to back, in bytes: a machine that reads one page as fast as several
-    /// side by side has as much on its way in the one.
-    pub fn ahead_front_to_back(&self) -> i64 {
-        if self.reads_front_to_back() { 2 * PAGE_BYTES } else { PAGE_BYTES }
-    }
-
-    /// Whether the first cache holds what columns ask for beside their states: one of 48 KiB does (Zen 5), with one of 32 KiB (Zen 4)
-    /// such columns took twice as long.
-    pub fn asks_near(&self) -> bool {
-        self.reads_front_to_back() && self.target.first_cache_bytes >= NEAR_CACHE_BYTES
-    }
-
-    /// Whether memory is read fastest front to back.
-    pub fn reads_front_to_back(&self) -> bool {
-        self.target.pages == 1
     }
 
     /// Independent vectors that the registers hold beside the operands, at most 4: those of four leave half of them to

@@ -216,6 +216,7 @@ mod tests {
             cache_bytes: 1 << 20,
             shared_cache_bytes: 0,
             pages: 4,
+            reads_ahead: false,
             widens_from_memory: true,
             separate_adders: false,
             block: BlockLimits { threads, ..BlockLimits::default() },

@@ -60,8 +60,9 @@ pub fn target(n_threads: usize, level: Level) -> Target {
         cache_bytes: cache_bytes(2).unwrap_or(1 << 20),
         shared_cache_bytes: 0,
         pages: pages(),
-        widens_from_memory: !is_amd(),
-        separate_adders: is_amd() && level != Level::Baseline,
+        reads_ahead: amd_family() == Some(ZEN_4),
+        widens_from_memory: amd_family().is_none(),
+        separate_adders: amd_family().is_some() && level != Level::Baseline,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,
     }
@@ -80,13 +81,18 @@ fn vectors(level: Level) -> (u32, u32) {
 /// Pages read side by side. Four keep more lines on their way where those that hardware asks for by itself end with a page;
 /// AMD's cores (measured on Zen 5) read one stream a fifth faster than four.
 fn pages() -> u32 {
-    if is_amd() { 1 } else { 4 }
+    if amd_family().is_some() { 1 } else { 4 }
 }
 
-/// Whether the vendor is AMD. Its cores widen halves where they are, while Intel's wait for the port that moves lanes (measured on Zen 5
-/// and Sapphire Rapids).
-fn is_amd() -> bool {
-    fingerprint().contains("AuthenticAMD")
+/// The family of Zen 3 and Zen 4; that of Zen 5 is 26.
+const ZEN_4: u32 = 25;
+
+/// The family of a core by AMD. Such cores widen halves where they are, while Intel's wait for the port that moves lanes (measured on
+/// Zen 5 and Sapphire Rapids).
+fn amd_family() -> Option<u32> {
+    let value = |name: &str| fingerprint().lines().find(|line| line.starts_with(name))?.split(':').nth(1);
+    value("vendor_id").filter(|vendor| vendor.trim() == "AuthenticAMD")?;
+    value("cpu family")?.trim().parse().ok()
 }
 
 /// Bytes of a cache as Linux lists them: 0 is the first level's of data, 2 the second level.

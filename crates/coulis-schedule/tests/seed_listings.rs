@@ -18,6 +18,7 @@ fn text(schedule: &Schedule, args: &[Tensor]) -> String {
         cache_bytes: 1 << 20,
         shared_cache_bytes: 0,
         pages: 4,
+        reads_ahead: false,
         widens_from_memory: true,
         separate_adders: false,
         block: coulis_ir::BlockLimits::default(),

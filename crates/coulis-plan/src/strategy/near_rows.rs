@@ -189,6 +189,7 @@ pub(super) mod tests {
             cache_bytes: 1 << 20,
             shared_cache_bytes: 0,
             pages: 1,
+            reads_ahead: false,
             widens_from_memory: true,
             separate_adders: false,
             block: BlockLimits::default(),

@@ -171,15 +171,19 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     let of_rows = joined * extent * width;
     let distance = match joined > 1 && rows > 1 {
         _ if by_pages => n_pages * PAGE_BYTES,
-        true => ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows,
+        true => ceil_div(facts.ahead_by_bytes(ROWS_AHEAD_BYTES), of_rows) * of_rows,
         false => facts.ahead_front_to_back(),
     };
     let problem = &facts.spec.problem;
     let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_BYTES;
     let (ahead, rows_ahead, bytes_ahead) = match stride {
         1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width), 0),
-        1 if joined > 1 && rows > 1 => (0, 0, facts.ahead(distance, 1)),
-        1 => (facts.ahead(distance, if by_pages { lanes } else { lanes * unroll * chains } * width), 0, 0),
+        1 if joined > 1 && rows > 1 => (0, 0, facts.ahead_of_walk(distance, 1)),
+        1 => (
+            facts.ahead_of_walk(distance, if by_pages { lanes } else { lanes * unroll * chains } * width),
+            0,
+            0,
+        ),
         _ => (0, 0, 0),
     };
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
@@ -222,7 +226,8 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         let length = if head.length < extent { head.length } else { 0 };
         let Head { chains, run, .. } = head;
         // What stands behind the head is no small part of such a row, and is asked for as the head is.
-        let bytes_ahead = if stride == 1 { facts.ahead(distance, 1) } else { 0 };
+        let bytes_ahead =
+            if stride == 1 { facts.ahead_of_walk(facts.ahead_by_bytes(distance), 1) } else { 0 };
         sketch = Sketch { head: length, run, chains, ahead: 0, bytes_ahead, ..sketch };
         if let Some(last) = sketch.constant.last_mut() {
             *last = true;

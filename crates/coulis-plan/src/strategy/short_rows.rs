@@ -84,8 +84,8 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             return Err(Decline::new("rows next to the innermost dimension", "none"));
         }
     }
-    let ahead =
-        facts.ahead(facts.ahead_front_to_back(), lanes * extent * facts.spec.inputs[0].bytes() as i64);
+    let ahead = facts
+        .ahead_of_walk(facts.ahead_front_to_back(), lanes * extent * facts.spec.inputs[0].bytes() as i64);
     let apart = page_blocks(facts, lanes * extent);
     let pages = if apart > 1 { i64::from(facts.target.pages) } else { 1 };
     let run = whole.map_or(1, |runs| run_of(extent, runs.steps, tiled));

@@ -25,6 +25,7 @@ fn cpu(vector_bytes: u32, pages: u32) -> Target {
         cache_bytes: 1 << 20,
         shared_cache_bytes: 0,
         pages,
+        reads_ahead: false,
         widens_from_memory: true,
         separate_adders: false,
         block: BlockLimits::default(),
@@ -334,6 +335,21 @@ fn a_second_walk_that_every_run_needs_is_not_asked_for() {
     assert!(text.contains("_again") && !text.contains("asked"), "{text}");
     assert!(kernel("argmax").contains("asked"), "only runs with the winner are walked again");
     assert!(kernel("prod").contains("asked"), "only runs with elements that are far from 1");
+}
+
+#[test]
+fn walks_that_hardware_follows_by_itself_do_not_ask_unless_steps_take_the_time() {
+    let follows = Target { reads_ahead: true, first_cache_bytes: 32 << 10, ..cpu(64, 1) };
+    let asks = |op: &str, shape: &[i64], axes: &[i64], target: &Target| {
+        let (spec, sketch, strategy) = planned(op, shape, axes, target);
+        schedule(&spec, strategy, &sketch).unwrap().schedule.trace().to_string().contains("prefetch")
+    };
+    for shape in [[1 << 12, 1 << 14], [50001, 1237], [1 << 22, 16], [2_000_001, 33]] {
+        assert!(!asks("sum", &shape, &[1], &follows), "{shape:?}");
+        assert!(asks("sum", &shape, &[1], &cpu(64, 1)), "{shape:?}, of a machine that does not");
+    }
+    assert!(asks("logsumexp", &[1 << 12, 1 << 14], &[1], &follows), "exponentials take the time");
+    assert!(asks("sum", &[1 << 14, 1 << 12], &[0], &follows), "columns are many walks");
 }
 
 #[test]
