@@ -365,6 +365,16 @@ impl Shape<'_> {
         Ok(Results { finished, output: None, priors: priors.into_iter().flatten().collect() })
     }
 
+    /// The stride of the map's result that the kernel may count on, behind `n_beside` arrays that it reads. As constants, 1 and 3 are
+    /// of elements apart only if so few lie a stride of 1 apart; as a symbol, the latter is of elements apart by what it is.
+    fn fixed_result_stride(&self, n_beside: usize, d: usize) -> Option<i64> {
+        let dims = &self.spec.problem.dims;
+        let result = self.spec.n_read() + n_beside;
+        let size = |d: usize| dims[d].strides[result].unsigned_abs();
+        let is_apart = size(d) <= 1 || (0..dims.len()).all(|o| size(o) >= size(d) || self.constant[o]);
+        fixed_stride(dims, self.constant, result, d).filter(|_| is_apart)
+    }
+
     /// The results of the fold as they are, and those of the map, scaled and rounded.
     fn map(
         &self,
@@ -375,10 +385,8 @@ impl Shape<'_> {
     ) -> Result<Results, TensorError> {
         let finished = self.finished("F", state, finish)?;
         let dims = self.map_order();
-        let result = self.spec.n_read() + beside.len();
-        let stride =
-            |&d: &usize| stride_expr(fixed_stride(&self.spec.problem.dims, self.constant, result, d));
-        let strides: Vec<Expr> = dims.iter().map(stride).collect();
+        let strides: Vec<Expr> =
+            dims.iter().map(|&d| stride_expr(self.fixed_result_stride(beside.len(), d))).collect();
         let priors = self.priors(&dims, &strides)?;
         let (extents, names) = (self.extents(&dims), self.names(&dims));
         let outputs = coulis_tensor::compute_tuple_strided(&extents, &names, &strides, "O", |vars| {
