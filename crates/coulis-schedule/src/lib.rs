@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod accumulate;
+mod alone;
 mod asked;
 mod body_text;
 mod covered;

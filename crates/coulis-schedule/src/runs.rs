@@ -13,6 +13,7 @@ use coulis_ir::{
 };
 use coulis_tensor::{QuickFold, Reduction};
 
+use crate::alone::beside_identity;
 use crate::asked::{any_lane, any_of};
 use crate::error::ScheduleError;
 use crate::fold;
@@ -109,10 +110,10 @@ impl Builder<'_> {
         Ok(*inside == Stmt::NOP)
     }
 
-    /// Fields of the state that only count steps, where each run has as many and all runs of a state come one
-    /// after another: what they are before a run, by the loops around it. A field that is read so is no
-    /// longer waited for, and is the same in all lanes.
-    fn counts_before(
+    /// What is known of the state before a run, by the loops around it: all of it where the run is the only one of its state, else
+    /// fields that only count steps, where each run has as many and all runs of a state come one after another. A field that is
+    /// read so is no longer waited for, and is the same in all lanes.
+    fn known_before(
         &self,
         stage: &Stage,
         r: &Reduction,
@@ -135,6 +136,9 @@ impl Builder<'_> {
             && self.is_all_or_nothing(stage, &around)?;
         if !are_known {
             return Ok(none);
+        }
+        if around.is_empty() {
+            return Ok(r.identity.iter().cloned().map(Some).collect());
         }
         // The runs before this one.
         let nth = |dtype: DType| -> Expr {
@@ -217,7 +221,7 @@ impl<'b> Run<'b> {
             None => (quick.clone(), (0..quick.identity.len()).collect()),
         };
         let before = if is_whole {
-            builder.counts_before(stage, r, &quick.close, run_at)?
+            builder.known_before(stage, r, &quick.close, run_at)?
         } else {
             vec![None; r.identity.len()]
         };
@@ -320,8 +324,15 @@ impl<'b> Run<'b> {
         of_chains(lambda, &chains.joined, chains.n).apply(&total.into_iter().chain(run).collect::<Vec<_>>())
     }
 
+    /// The state before the run.
     fn total(&self, offsets: &Values) -> Vec<Expr> {
-        self.builder.results(self.stage, offsets)
+        let stored = self.builder.results(self.stage, offsets).into_iter().zip(&self.before);
+        stored.map(|(field, known)| known.clone().unwrap_or(field)).collect()
+    }
+
+    /// Whether no other run goes into the state.
+    fn is_alone(&self) -> bool {
+        self.before.iter().all(Option::is_some)
     }
 
     fn store(&self, elements: &[Element], values: &[Expr]) -> Stmt {
@@ -526,9 +537,10 @@ impl<'b> Run<'b> {
     fn closed(&self) -> Result<Stmt, ScheduleError> {
         let (builder, stage) = (self.builder, self.stage);
         builder.data_nest(stage, self.run_at, "_close", &mut |point: &Point, _| {
-            let totals = self.total(point.offsets).into_iter().zip(&self.before);
-            let total = totals.map(|(total, known)| known.clone().unwrap_or(total));
-            let closed = self.ended(&self.restored(), total.collect(), point.offsets);
+            let mut closed = self.ended(&self.restored(), self.total(point.offsets), point.offsets);
+            if self.is_alone() {
+                closed = closed.iter().map(beside_identity).collect();
+            }
             let closed: Vec<Expr> = closed.iter().map(|e| substitute_expr(e, point.absolutes)).collect();
             let guards = builder.guards_of(stage, point, Purpose::Data);
             let store = builder.store_results(stage, point.offsets, &closed);
