@@ -48,3 +48,83 @@ fn is_zero(expr: &Expr) -> bool {
 fn is_float(expr: &Expr, value: f64) -> bool {
     matches!(expr.node(), Node::Float(bits) if f64::from_bits(*bits) == value)
 }
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::eval::Value;
+    use coulis_ir::{DType, Lambda, Reducer};
+    use coulis_reducers::scalar::Scalar;
+    use coulis_reducers::{CATALOGUE, ReducerRequest};
+
+    use super::*;
+
+    /// The reducer with runs that are closed into its identity alone.
+    fn of_runs_alone(reducer: &Reducer) -> Option<Reducer> {
+        let mut alone = reducer.clone();
+        let quick = alone.quick.as_mut()?;
+        let run = quick.close.params[reducer.identity.len()..].iter().map(coulis_ir::Var::expr);
+        let closed = quick.close.apply(&reducer.identity.iter().cloned().chain(run).collect::<Vec<_>>());
+        let body = closed.iter().map(beside_identity).collect();
+        quick.close = Lambda { params: quick.close.params.clone(), body };
+        Some(alone)
+    }
+
+    #[test]
+    fn a_run_alone_is_closed_into_what_it_is_beside_the_identity() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        let rows: &[&[f64]] = &[
+            &[1.5],
+            &[-0.0, -0.0],
+            &[3.0, -7.25, 100.0, 0.5, -2.0],
+            &[1e30, -1e30, 1e-30],
+            &[2.0, inf, 1.0],
+            &[inf, inf],
+            &[-inf, 1.0, -inf],
+            &[inf, 1.0, -inf],
+            &[-inf],
+            &[nan, 1.0],
+            &[1.0, nan, inf],
+        ];
+        let mut tried = 0;
+        for entry in CATALOGUE {
+            for dtype in [DType::F16, DType::F32, DType::F64, DType::I32] {
+                let request = ReducerRequest::new(&vec![dtype; entry.n_inputs]);
+                let Ok(reducer) = entry.build(&request) else { continue };
+                let Some(alone) = of_runs_alone(&reducer) else { continue };
+                for row in rows {
+                    let value = |x: f64| match dtype.is_float() {
+                        true => Value::Float(dtype.round_float(x)),
+                        false => Value::Int(if x.is_finite() { x as i128 } else { 7 }),
+                    };
+                    let elements: Vec<Vec<Value>> =
+                        row.iter().map(|x| vec![value(*x); entry.n_inputs]).collect();
+                    let elements: Vec<(&[Value], i64)> =
+                        elements.iter().enumerate().map(|(at, e)| (&e[..], at as i64)).collect();
+                    let results = |reducer: &Reducer| {
+                        let fold = Scalar::new(reducer);
+                        fold.finish(&fold.run(&fold.identity()?, &elements)?)
+                    };
+                    let (got, want) = (results(&alone).unwrap(), results(&reducer).unwrap());
+                    for (got, want) in got.iter().zip(&want) {
+                        let is_same = got.as_f64() == want.as_f64() || got.is_nan() && want.is_nan();
+                        assert!(is_same, "{} of {dtype} {row:?}: {got:?} is not {want:?}", entry.name);
+                    }
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 300, "only {tried} runs");
+    }
+
+    #[test]
+    fn an_identity_leaves_nothing_of_a_sum_and_its_order_keeps_a_nan() {
+        let x = coulis_ir::Var::new("x", DType::F64).expr();
+        let zero = Expr::float(0.0, DType::F64);
+        let infinity = Expr::float(f64::NEG_INFINITY, DType::F64);
+        assert_eq!(beside_identity(&(&zero + &(&x * &zero))), zero);
+        assert_eq!(beside_identity(&Expr::call(Intrinsic::Fma, vec![zero.clone(), x.clone(), x.clone()])), x);
+        assert_eq!(beside_identity(&infinity.clone().max(x.clone())), x);
+        let keeps_x_last = x.clone().max(infinity);
+        assert_eq!(beside_identity(&keeps_x_last), keeps_x_last);
+    }
+}
