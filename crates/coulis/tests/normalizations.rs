@@ -189,6 +189,19 @@ fn a_result_whose_dimensions_are_permuted_and_short_is_stored_once() {
 }
 
 #[test]
+fn results_that_are_neighbours_across_the_elements_are_right() {
+    // Transposed, and the middle axis innermost; whole blocks of vectors and of elements, and rests of both.
+    for (name, shape, strides, axes) in [
+        ("softmax", [1, 512, 128], [1, 1, 512], &[1usize][..]),
+        ("layer_norm", [1, 131, 517], [1, 1, 131], &[2]),
+        ("softmax", [3, 130, 171], [171 * 130, 1, 130], &[0, 2]),
+    ] {
+        let x = rows(DType::F32, &[shape.iter().product()]).view(&shape, &strides, 0).unwrap();
+        assert_eq!(Case::new(name, axes).check(&x, &DeviceChoice::Cpu), Ok(()), "{shape:?} {axes:?}");
+    }
+}
+
+#[test]
 fn long_rows_and_few_of_them_are_right() {
     for (shape, axes) in [([1, 60_000], [1usize]), ([3, 30_000], [1]), ([30_000, 3], [0]), ([900, 40], [0])] {
         let x = rows(DType::F32, &shape);

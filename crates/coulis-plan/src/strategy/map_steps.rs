@@ -8,8 +8,9 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
 use super::steps::{Site, place, stage_of, stream_results};
-use super::{Facts, Machine, Sketch, calls_functions, floor_pow2};
-use crate::program::{Map, OutputSpec, Spec, Statement};
+use super::{Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd};
+use crate::problem::Dim;
+use crate::program::{Map, NEAR, OutputSpec, Spec, Statement};
 
 /// How a map is scheduled; all of it is without meaning where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -22,6 +23,8 @@ pub struct MapSketch {
     pub fused: usize,
     /// Parts of the last of them, where they are too few by themselves; 1 is no split.
     pub parts: i64,
+    /// The dimension along which results are neighbours, where elements are not.
+    pub across: Option<usize>,
     /// Rows that are taken together where there are two folds, each step of all of them before the next; 0 is one.
     pub together: i64,
     /// Where a row is kept between its fold and its map.
@@ -46,12 +49,35 @@ pub enum Keep {
 const BLOCK: i64 = 256;
 /// Pieces of work that a nest of its own is spread over threads in, at least.
 const PIECES: i64 = 64;
+/// Elements side by side of which a vector of results each is stored, where results are neighbours along another dimension: what lies
+/// in the lines of their elements is read before these leave the cache.
+const SIDE_BY_SIDE: i64 = 64;
+/// Bytes of a line of a cache.
+const LINE_BYTES: i64 = 64;
 
 impl Facts<'_> {
-    /// Whether a map can follow each row: where there are loops over rows, and in a row.
+    /// Whether a map can follow each row: where there are loops over rows, and in a row, and results lie as elements do.
     pub fn has_rows(&self) -> bool {
         let n_kept = self.spec.n_kept();
-        0 < n_kept && n_kept < self.spec.problem.dims.len()
+        0 < n_kept && n_kept < self.spec.problem.dims.len() && self.across().is_none()
+    }
+
+    /// The dimension along which results of a map are neighbours, where that is not the innermost of the elements and the lines of results
+    /// beside each other in the order of the elements are more than stay in half of the first cache until they are full.
+    pub fn across(&self) -> Option<usize> {
+        let map = self.spec.map.as_ref().filter(|_| self.target.vector_bytes <= 256)?;
+        let dims = &self.spec.problem.dims;
+        let result = self.spec.n_read() + map.beside.len();
+        let width = self.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).max()?;
+        let is_many = self.spec.n_results().saturating_mul(width) >= PARALLEL_BYTES;
+        let is_loop = Machine::of(self.target) == Machine::Loops;
+        let last = dims.last().filter(|last| is_loop && is_many && last.strides[0].unsigned_abs() <= NEAR)?;
+        // Lines a stride apart share the sets of a cache whose ways are as long as a page.
+        let stride = last.strides[result].saturating_abs().saturating_mul(width);
+        let ways = (self.target.first_cache_bytes as i64 / PAGE_BYTES).max(1);
+        let held = ways * (PAGE_BYTES / gcd(stride, PAGE_BYTES).max(LINE_BYTES));
+        let is_wide = |dim: &Dim| dim.strides[result] == 1 && dim.extent >= self.map_lanes();
+        dims.iter().position(is_wide).filter(|_| stride > width && 2 * last.extent > held)
     }
 
     /// The sketch with what a nest of the map's own is to be.
@@ -65,6 +91,8 @@ impl Facts<'_> {
             Machine::Threads if sketch.peeled => sketch.lanes,
             Machine::Threads => self.word_lanes_of(n_arrays, &sketch.constant),
         };
+        let across = self.across();
+        let lanes = if across.is_some() { self.map_lanes() } else { lanes };
         let mut pieces = 1i64;
         let fused = outer.iter().take_while(|dim| {
             let more = pieces < PIECES;
@@ -74,7 +102,7 @@ impl Facts<'_> {
         let fused = fused.count();
         let parts = if fused == outer.len() && pieces < PIECES { PIECES } else { 1 };
         let parts = if last.extent >= parts * lanes { parts } else { 1 };
-        Sketch { map: MapSketch { lanes, fused, parts, ..sketch.map }, ..sketch }
+        Sketch { map: MapSketch { lanes, fused, parts, across, ..sketch.map }, ..sketch }
     }
 
     /// Lanes that fill a vector with values of the type in which the map computes.
@@ -166,6 +194,9 @@ pub fn map_after(
 ) -> Result<(), ScheduleError> {
     let stage = stage_of(s, map)?;
     let mut loops = in_memory_order(s, stage, spec)?;
+    if let Some(across) = sketch.map.across {
+        return map_across(s, stage, loops, across, sketch);
+    }
     let Some(inner) = loops.pop() else {
         return match machine {
             Machine::Loops => Ok(()),
@@ -212,6 +243,28 @@ pub fn map_after(
     }
 }
 
+/// The nest of results that are neighbours along one dimension, of elements that are along the innermost: vectors of results, of
+/// [`SIDE_BY_SIDE`] elements in turn.
+fn map_across(
+    s: &mut Schedule,
+    stage: StageId,
+    mut loops: Vec<IterVar>,
+    across: usize,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let Some(inner) = loops.pop() else { return Ok(()) };
+    let (vector, lane) = s.split(stage, &loops.remove(across), Split::Factor(sketch.map.lanes))?;
+    let (block, element) = s.split(stage, &inner, Split::Factor(SIDE_BY_SIDE))?;
+    loops.extend([vector, block]);
+    s.reorder(stage, &[&loops[..], &[element, lane.clone()]].concat())?;
+    s.vectorize(stage, &lane)?;
+    if sketch.parallel {
+        let all = s.fuse(stage, &loops)?;
+        s.parallel(stage, &all)?;
+    }
+    Ok(())
+}
+
 /// The loops of the map's stage, which stand kept ones first, as their dimensions lie in memory.
 fn in_memory_order(s: &Schedule, stage: StageId, spec: &Spec) -> Result<Vec<IterVar>, ScheduleError> {
     let leaves = s.stage(stage)?.leaves();
@@ -243,4 +296,36 @@ pub fn map_row_by_threads(
         s.bind(map, &thread, ThreadTag::ThreadX)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::DType;
+    use coulis_reducers::ReducerRequest;
+
+    use crate::plan::{choose, schedule};
+    use crate::strategy::near_rows::tests::{cpu, spec_of};
+
+    #[test]
+    fn results_across_the_elements_are_stored_as_vectors_of_their_own_where_lines_would_leave_the_cache() {
+        let trace = |shape: &[i64], strides: &[i64], axis: i64| {
+            let spec = spec_of("softmax", ReducerRequest::new(&[DType::F32]), (shape, strides), axis);
+            let choice = choose(&spec, &cpu()).unwrap();
+            let trace =
+                schedule(&spec, choice.strategy, &choice.sketch).unwrap().schedule.trace().to_string();
+            (trace, choice.sketch.map.across)
+        };
+        for axis in [0, 1] {
+            let (text, across) = trace(&[2048, 2048], &[1, 2048], axis);
+            assert_eq!(across, Some(0), "{text}");
+            let (along, inner) = if axis == 0 { ("i0", "k0") } else { ("k0", "i0") };
+            assert!(text.contains(&format!("s[O].split({along}, factor=8)")), "{text}");
+            assert!(text.contains(&format!("s[O].split({inner}, factor=64)")), "{text}");
+            assert_eq!(trace(&[2048, 2048], &[2048, 1], axis).1, None, "results lie as elements do");
+            assert_eq!(trace(&[128, 256], &[1, 128], axis).1, None, "few results");
+        }
+        // Channels behind pixels, in the order of which results are: few channels, unless their planes are whole pages apart.
+        assert_eq!(trace(&[64, 64, 3136], &[200_704, 1, 64], 1).1, None);
+        assert_eq!(trace(&[64, 64, 4096], &[262_144, 1, 64], 1).1, Some(1));
+    }
 }

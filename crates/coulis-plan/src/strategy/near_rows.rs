@@ -198,8 +198,12 @@ pub(super) mod tests {
     }
 
     pub fn spec(name: &str, fold: ReducerRequest, shape: &[i64], axis: i64) -> Spec {
+        spec_of(name, fold, (shape, &compact_strides(shape)), axis)
+    }
+
+    pub fn spec_of(name: &str, fold: ReducerRequest, (shape, strides): (&[i64], &[i64]), axis: i64) -> Spec {
         let dtype = fold.inputs[0];
-        let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
+        let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: strides.to_vec() };
         let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[axis]), false).unwrap();
         let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
         let of = find_normalization(name).unwrap().build(&request).unwrap();
