@@ -245,7 +245,9 @@ fn options_follow_the_width_of_the_target() {
             cache_bytes: 1 << 20,
             shared_cache_bytes: 0,
             pages: 4,
+            reads_ahead: false,
             widens_from_memory: true,
+            separate_adders: false,
             block: coulis_ir::BlockLimits::default(),
             cluster_blocks: 1,
         };

@@ -199,6 +199,11 @@ fn results_that_are_neighbours_across_the_elements_are_right() {
         let x = rows(DType::F32, &[shape.iter().product()]).view(&shape, &strides, 0).unwrap();
         assert_eq!(Case::new(name, axes).check(&x, &DeviceChoice::Cpu), Ok(()), "{shape:?} {axes:?}");
     }
+    // A MiB, by threads.
+    let x = rows(DType::F32, &[515 * 523]).view(&[515, 523], &[1, 515], 0).unwrap();
+    let (one, warps) = (DeviceChoice::Sim { warp: 32, orders: 1 }, DeviceChoice::Sim { warp: 64, orders: 1 });
+    assert_eq!(Case::new("softmax", &[1]).check(&x, &one), Ok(()));
+    assert_eq!(Case::new("layer_norm", &[0]).check(&x, &warps), Ok(()));
 }
 
 #[test]

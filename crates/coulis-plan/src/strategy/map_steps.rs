@@ -52,6 +52,14 @@ const PIECES: i64 = 64;
 /// Elements side by side of which a vector of results each is stored, where results are neighbours along another dimension: what lies
 /// in the lines of their elements is read before these leave the cache.
 const SIDE_BY_SIDE: i64 = 64;
+/// Threads of a block along the dimension of results where that is not the elements', and the others, along that of the elements, whose
+/// words are lines that the first cache keeps until all are read.
+const ACROSS: i64 = 32;
+const ALONG: i64 = BLOCK / ACROSS;
+/// Longest rows of which a block maps several, whose results are neighbours then.
+const LONGEST_OF_SEVERAL: i64 = 128;
+/// Bytes of results from which on a map of its own pays on machines with threads.
+const MANY_BYTES: i64 = 1 << 20;
 /// Bytes of a line of a cache.
 const LINE_BYTES: i64 = 64;
 
@@ -62,22 +70,31 @@ impl Facts<'_> {
         0 < n_kept && n_kept < self.spec.problem.dims.len() && self.across().is_none()
     }
 
-    /// The dimension along which results of a map are neighbours, where that is not the innermost of the elements and the lines of results
-    /// beside each other in the order of the elements are more than stay in half of the first cache until they are full.
+    /// The dimension along which results of a map are neighbours, where that is not the innermost of the elements and results stored in the
+    /// order of the elements cost much: on machines with loops, where the lines of those beside each other are more than stay in half of
+    /// the first cache until they are full; on machines with threads, where each is an access of its own.
     pub fn across(&self) -> Option<usize> {
         let map = self.spec.map.as_ref().filter(|_| self.target.vector_bytes <= 256)?;
         let dims = &self.spec.problem.dims;
         let result = self.spec.n_read() + map.beside.len();
         let width = self.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).max()?;
-        let is_many = self.spec.n_results().saturating_mul(width) >= PARALLEL_BYTES;
-        let is_loop = Machine::of(self.target) == Machine::Loops;
-        let last = dims.last().filter(|last| is_loop && is_many && last.strides[0].unsigned_abs() <= NEAR)?;
-        // Lines a stride apart share the sets of a cache whose ways are as long as a page.
+        let bytes = self.spec.n_results().saturating_mul(width);
+        let last = dims.last().filter(|last| last.strides[0].unsigned_abs() <= NEAR)?;
         let stride = last.strides[result].saturating_abs().saturating_mul(width);
-        let ways = (self.target.first_cache_bytes as i64 / PAGE_BYTES).max(1);
-        let held = ways * (PAGE_BYTES / gcd(stride, PAGE_BYTES).max(LINE_BYTES));
-        let is_wide = |dim: &Dim| dim.strides[result] == 1 && dim.extent >= self.map_lanes();
-        dims.iter().position(is_wide).filter(|_| stride > width && 2 * last.extent > held)
+        let (is_costly, fewest) = match Machine::of(self.target) {
+            Machine::Loops => {
+                // Lines a stride apart share the sets of a cache whose ways are as long as a page.
+                let ways = (self.target.first_cache_bytes as i64 / PAGE_BYTES).max(1);
+                let held = ways * (PAGE_BYTES / gcd(stride, PAGE_BYTES).max(LINE_BYTES));
+                (bytes >= PARALLEL_BYTES && 2 * last.extent > held, self.map_lanes())
+            }
+            Machine::Threads => {
+                let shortest = if last.is_reduced() { LONGEST_OF_SEVERAL + 1 } else { ACROSS };
+                (bytes >= MANY_BYTES && last.extent >= shortest, ACROSS)
+            }
+        };
+        let is_wide = |dim: &Dim| dim.strides[result] == 1 && dim.extent >= fewest;
+        dims.iter().position(is_wide).filter(|_| stride > width && is_costly)
     }
 
     /// The sketch with what a nest of the map's own is to be.
@@ -92,7 +109,11 @@ impl Facts<'_> {
             Machine::Threads => self.word_lanes_of(n_arrays, &sketch.constant),
         };
         let across = self.across();
-        let lanes = if across.is_some() { self.map_lanes() } else { lanes };
+        let lanes = match Machine::of(self.target) {
+            _ if across.is_none() => lanes,
+            Machine::Loops => self.map_lanes(),
+            Machine::Threads => self.word_lanes(&sketch.constant),
+        };
         let mut pieces = 1i64;
         let fused = outer.iter().take_while(|dim| {
             let more = pieces < PIECES;
@@ -195,7 +216,7 @@ pub fn map_after(
     let stage = stage_of(s, map)?;
     let mut loops = in_memory_order(s, stage, spec)?;
     if let Some(across) = sketch.map.across {
-        return map_across(s, stage, loops, across, sketch);
+        return map_across(s, stage, loops, across, sketch, machine);
     }
     let Some(inner) = loops.pop() else {
         return match machine {
@@ -244,25 +265,45 @@ pub fn map_after(
 }
 
 /// The nest of results that are neighbours along one dimension, of elements that are along the innermost: vectors of results, of
-/// [`SIDE_BY_SIDE`] elements in turn.
+/// [`SIDE_BY_SIDE`] elements in turn; or threads of a block along both, a word of elements each.
 fn map_across(
     s: &mut Schedule,
     stage: StageId,
     mut loops: Vec<IterVar>,
     across: usize,
     sketch: &Sketch,
+    machine: Machine,
 ) -> Result<(), ScheduleError> {
     let Some(inner) = loops.pop() else { return Ok(()) };
-    let (vector, lane) = s.split(stage, &loops.remove(across), Split::Factor(sketch.map.lanes))?;
-    let (block, element) = s.split(stage, &inner, Split::Factor(SIDE_BY_SIDE))?;
-    loops.extend([vector, block]);
-    s.reorder(stage, &[&loops[..], &[element, lane.clone()]].concat())?;
-    s.vectorize(stage, &lane)?;
-    if sketch.parallel {
-        let all = s.fuse(stage, &loops)?;
-        s.parallel(stage, &all)?;
+    let (results, lanes) = (loops.remove(across), sketch.map.lanes);
+    match machine {
+        Machine::Loops => {
+            let (vector, lane) = s.split(stage, &results, Split::Factor(lanes))?;
+            let (block, element) = s.split(stage, &inner, Split::Factor(SIDE_BY_SIDE))?;
+            loops.extend([vector, block]);
+            s.reorder(stage, &[&loops[..], &[element, lane.clone()]].concat())?;
+            s.vectorize(stage, &lane)?;
+            if sketch.parallel {
+                let all = s.fuse(stage, &loops)?;
+                s.parallel(stage, &all)?;
+            }
+            Ok(())
+        }
+        Machine::Threads => {
+            let (strip, result) = s.split(stage, &results, Split::Factor(ACROSS))?;
+            let (block, within) = s.split(stage, &inner, Split::Factor(ALONG * lanes))?;
+            let (word, lane) = s.split(stage, &within, Split::Factor(lanes))?;
+            loops.extend([strip, block]);
+            s.reorder(stage, &[&loops[..], &[word.clone(), result.clone(), lane.clone()]].concat())?;
+            if lanes > 1 {
+                s.vectorize(stage, &lane)?;
+            }
+            let all = s.fuse(stage, &loops)?;
+            s.bind(stage, &all, ThreadTag::BlockX)?;
+            s.bind(stage, &word, ThreadTag::ThreadY)?;
+            s.bind(stage, &result, ThreadTag::ThreadX)
+        }
     }
-    Ok(())
 }
 
 /// The loops of the map's stage, which stand kept ones first, as their dimensions lie in memory.
@@ -324,6 +365,19 @@ mod tests {
             assert_eq!(trace(&[2048, 2048], &[2048, 1], axis).1, None, "results lie as elements do");
             assert_eq!(trace(&[128, 256], &[1, 128], axis).1, None, "few results");
         }
+        let threads = |shape: &[i64], strides: &[i64], axis: i64| {
+            let spec = spec_of("softmax", ReducerRequest::new(&[DType::F32]), (shape, strides), axis);
+            choose(&spec, &coulis_ir::Target::cuda("sm_90a").unwrap()).unwrap().sketch.map
+        };
+        let map = threads(&[2048, 2048], &[1, 2048], 1);
+        assert_eq!((map.across, map.inside, map.lanes), (Some(0), false, 4));
+        assert_eq!(threads(&[2048, 2048], &[2048, 1], 1).across, None);
+        assert_eq!(
+            threads(&[64, 64, 3136], &[200_704, 1, 64], 1).across,
+            None,
+            "short rows, several a block"
+        );
+        assert_eq!(threads(&[64, 64, 3136], &[200_704, 1, 64], 2).across, Some(1));
         // Channels behind pixels, in the order of which results are: few channels, unless their planes are whole pages apart.
         assert_eq!(trace(&[64, 64, 3136], &[200_704, 1, 64], 1).1, None);
         assert_eq!(trace(&[64, 64, 4096], &[262_144, 1, 64], 1).1, Some(1));
