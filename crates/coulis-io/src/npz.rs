@@ -50,7 +50,13 @@ impl Npz {
             return Err(header_error(HeaderFault::Signature));
         }
         let archive = ZipArchive::new(Cursor::new(Bytes(storage.clone()))).map_err(|error| {
-            header_error(HeaderFault::Directory { why: in_a_sentence(&error.to_string()) })
+            let why = match error {
+                ZipError::InvalidArchive(_) => {
+                    "it is not whole at the end of the file, which may be cut off".to_owned()
+                }
+                other => in_a_sentence(&other.to_string()),
+            };
+            header_error(HeaderFault::Directory { why })
         })?;
         if let Some(name) = repeated_name(storage.bytes(), archive.central_directory_start()) {
             return Err(header_error(HeaderFault::TwiceMember { name }));
