@@ -148,7 +148,9 @@ impl Work {
             Node::Call(Intrinsic::Fma, _) => self.multipliers += n,
             Node::Call(Intrinsic::Abs | Intrinsic::Max3 | Intrinsic::Min3, _) => {}
             Node::Call(..) => self.elsewhere = true,
-            _ => {}
+            Node::Int(_) | Node::Float(_) | Node::Var(_) | Node::Not(_) | Node::Load(..) => {}
+            Node::Select(..) | Node::IfThenElse(..) | Node::Ramp(..) | Node::Broadcast(_) | Node::Let(..) => {
+            }
         }
     }
 }

@@ -98,6 +98,7 @@ const OF_MULTIPROCESSOR: i64 = 2048;
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let wanted = "a map after each row, and a reduced innermost dimension";
     let spec = facts.spec;
+    facts.lies_as_elements()?;
     if spec.map.is_none() || !facts.has_rows() {
         return Err(Decline::new(wanted, "no map of rows"));
     }

@@ -8,7 +8,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
 use super::steps::{Site, place, stage_of, stream_results};
-use super::{Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd};
+use super::{Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd};
 use crate::problem::Dim;
 use crate::program::{Map, NEAR, OutputSpec, Spec, Statement};
 
@@ -64,6 +64,16 @@ const MANY_BYTES: i64 = 1 << 20;
 const LINE_BYTES: i64 = 64;
 
 impl Facts<'_> {
+    /// That results of a map lie as its elements do, so that it may follow each row.
+    pub fn lies_as_elements(&self) -> Result<(), Decline> {
+        match self.across() {
+            None => Ok(()),
+            Some(_) => {
+                Err(Decline::new("results that lie as the elements do", "others, which are stored apart"))
+            }
+        }
+    }
+
     /// Whether a map can follow each row: where there are loops over rows, and in a row, and results lie as elements do.
     pub fn has_rows(&self) -> bool {
         let n_kept = self.spec.n_kept();

@@ -37,6 +37,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some(specs) = folds(facts.spec) else {
         return Err(Decline::new("a map in two folds", "one of one fold"));
     };
+    facts.lies_as_elements()?;
     let Some((extent, _, false)) = facts.inner().filter(|_| facts.has_rows()) else {
         return Err(Decline::new("a kept innermost dimension, and a reduced one", "others"));
     };

@@ -49,6 +49,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some([first_spec, second_spec]) = folds(facts.spec) else {
         return Err(Decline::new("a map in two folds", "one of one fold"));
     };
+    facts.lies_as_elements()?;
     let n_reduced = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count();
     let Some((extent, 1, true)) = facts.inner().filter(|_| n_reduced == 1 && facts.has_rows()) else {
         return Err(Decline::new("rows of neighbours, and several", "others"));
