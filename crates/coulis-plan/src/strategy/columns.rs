@@ -11,8 +11,8 @@ use super::map_steps::root;
 use super::rows::{BUSY_OPERATIONS, ENOUGH_OPERATIONS};
 use super::steps::{ask_ahead, hint, place, stage_of, stream_results};
 use super::{
-    Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div, floor_pow2, gcd,
-    state_bytes,
+    Decline, Facts, LINE_BYTES, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div, floor_pow2,
+    gcd, state_bytes,
 };
 use crate::problem::Dim;
 use crate::program::{Spec, Statement};
@@ -68,7 +68,6 @@ const ROWS_FRONT_TO_BACK: i64 = 4;
 /// The same into the first cache, where each row of a visit asks a line further ahead than the one before it: about as many lines as
 /// are on their way at once, in all rows together.
 const NEAR_LINES: i64 = 64;
-const LINE_BYTES: i64 = 64;
 /// Bytes that a visit with runs reads there for each byte of the states that it reads and writes; more where these are wider than
 /// what runs keep.
 const BYTES_A_STATE: i64 = 2;

@@ -8,7 +8,9 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
 use super::steps::{Site, place, stage_of, stream_results};
-use super::{Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd};
+use super::{
+    Decline, Facts, LINE_BYTES, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd,
+};
 use crate::problem::Dim;
 use crate::program::{Map, NEAR, OutputSpec, Spec, Statement};
 
@@ -60,8 +62,6 @@ const ALONG: i64 = BLOCK / ACROSS;
 const LONGEST_OF_SEVERAL: i64 = 128;
 /// Bytes of results from which on a map of its own pays on machines with threads.
 const MANY_BYTES: i64 = 1 << 20;
-/// Bytes of a line of a cache.
-const LINE_BYTES: i64 = 64;
 
 impl Facts<'_> {
     /// That results of a map lie as its elements do, so that it may follow each row.
