@@ -218,11 +218,7 @@ impl Evaluator<'_, '_> {
             }
             Node::Not(a) => Ok(Value::Int(i128::from(!self.eval(a)?.is_true()))),
             Node::Cast(a) => Ok(self.eval(a)?.cast(expr.dtype())),
-            Node::Select(c, a, b) => {
-                let (c, a, b) = (self.eval(c)?, self.eval(a)?, self.eval(b)?);
-                Ok(if c.is_true() { a } else { b })
-            }
-            Node::IfThenElse(c, a, b) => {
+            Node::Select(c, a, b) | Node::IfThenElse(c, a, b) => {
                 let taken = if self.eval(c)?.is_true() { a } else { b };
                 self.eval(taken)
             }

@@ -377,9 +377,14 @@ impl Expr {
         self.0.holds.has(Holds::LIKELY)
     }
 
-    /// Whether a selection in it has an arm that reads memory.
-    pub fn selects_memory(&self) -> bool {
-        self.0.holds.has(Holds::SELECT_OF_LOADS)
+    /// Whether it may fail where the program does not compute it: it reads memory or divides.
+    pub fn may_fail(&self) -> bool {
+        self.reads_memory() || self.divides()
+    }
+
+    /// Whether a selection in it has an arm that may fail.
+    pub fn has_unsafe_select(&self) -> bool {
+        self.0.holds.has(Holds::UNSAFE_SELECT)
     }
 
     /// `a op b` of operands that are brought to one type first, where they have not one; see [`Expr::promoted`].

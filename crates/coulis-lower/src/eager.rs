@@ -1,8 +1,9 @@
 //! What may be evaluated where the condition that it stands under does not hold.
 //!
-//! The right side of `and` and `or` and the sides of `if_then_else` are evaluated only where their condition lets them be. A
-//! vector evaluates them in every lane, which is legal for what cannot fail: accesses inside their memory, and divisions by
-//! what is not zero. This is the one place that decides it, also for the body of a branch on data.
+//! The right side of `and` and `or`, the sides of `if_then_else` and those of a `Select` that divide are evaluated only
+//! where their condition lets them be. A vector evaluates them in every lane, which is legal for what cannot fail: accesses
+//! inside their memory, and divisions by what is not zero. This is the one place that decides it, also for the body of a
+//! branch on data.
 
 use coulis_ir::expr::{BinaryOp, Expr, Node};
 use coulis_ir::hash::{FastSet, Seen};
@@ -16,6 +17,15 @@ use crate::simplify::{with_condition, with_let, with_loop};
 /// Whether this node by itself may stop the program: an integer division by anything but a constant other than 0.
 pub fn may_trap(expr: &Expr) -> bool {
     expr.divisor().is_some_and(|divisor| divisor.as_int().is_none_or(|divisor| divisor == 0))
+}
+
+/// The condition under which other operands of this node are evaluated, where it has one.
+fn condition(expr: &Expr) -> Option<&Expr> {
+    match expr.node() {
+        Node::IfThenElse(first, ..) | Node::Binary(BinaryOp::And | BinaryOp::Or, first, _) => Some(first),
+        Node::Select(first, a, b) if a.divides() || b.divides() => Some(first),
+        _ => None,
+    }
 }
 
 /// What is known not to fail at a place, whatever conditions follow.
@@ -59,15 +69,13 @@ impl<'a> Eager<'a> {
         if expr.may_be_shared() && !seen.insert(expr) {
             return;
         }
-        match expr.node() {
-            Node::IfThenElse(first, ..) | Node::Binary(BinaryOp::And | BinaryOp::Or, first, _) => {
-                return self.add(first, seen);
-            }
-            Node::Load(buffer, indices) => {
-                self.accessed.insert((buffer.shape.clone(), indices.clone()));
-            }
-            _ => self.divisors.extend(expr.divisor().cloned()),
+        if let Some(first) = condition(expr) {
+            return self.add(first, seen);
         }
+        if let Node::Load(buffer, indices) = expr.node() {
+            self.accessed.insert((buffer.shape.clone(), indices.clone()));
+        }
+        self.divisors.extend(expr.divisor().cloned());
         expr.each_child(|child| self.add(child, seen));
     }
 
@@ -123,10 +131,10 @@ impl<'a> Eager<'a> {
         if expr.may_be_shared() && !seen.insert(expr) {
             return true;
         }
+        if let Some(first) = condition(expr) {
+            return self.has_value(first, seen);
+        }
         match expr.node() {
-            Node::IfThenElse(first, ..) | Node::Binary(BinaryOp::And | BinaryOp::Or, first, _) => {
-                return self.has_value(first, seen);
-            }
             Node::Load(buffer, indices) if !self.is_inside(buffer, indices) => return false,
             _ if !expr.divisor().is_none_or(|divisor| self.is_not_zero(divisor)) => return false,
             _ => {}

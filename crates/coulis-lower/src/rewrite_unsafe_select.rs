@@ -1,7 +1,7 @@
-//! A scalar select whose arms read memory evaluates only the arm that it takes.
+//! A scalar select whose arms may fail, by a read or a division by zero, evaluates only the arm that it takes.
 //!
 //! Source: seed 003's lowering, by which argmax prints `T.if_then_else`. Vector selects stay: their arms were shown
-//! readable in every lane.
+//! to have a value in every lane.
 
 use coulis_ir::expr::{Expr, Node};
 use coulis_ir::visit::rewrite_exprs;
@@ -16,13 +16,13 @@ pub const PASS: Pass = Pass {
     from: Form::Flat,
     to: Form::Flat,
     run: rewrite_unsafe_select,
-    doc: "makes scalar selects whose arms read memory evaluate only the arm that they take",
+    doc: "makes scalar selects whose arms read memory or divide evaluate only the arm that they take",
 };
 
-/// Makes scalar selects whose arms read memory lazy.
+/// Makes scalar selects whose arms may fail lazy.
 pub fn rewrite_unsafe_select(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let mut rewriter = Rewriter::new(Expr::selects_memory, |new: &Expr| match new.node() {
-        Node::Select(cond, a, b) if new.lanes() == 1 && (a.reads_memory() || b.reads_memory()) => {
+    let mut rewriter = Rewriter::new(Expr::has_unsafe_select, |new: &Expr| match new.node() {
+        Node::Select(cond, a, b) if new.lanes() == 1 && (a.may_fail() || b.may_fail()) => {
             Some(Expr::if_then_else(cond.clone(), a.clone(), b.clone()))
         }
         _ => None,

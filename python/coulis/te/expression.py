@@ -43,7 +43,7 @@ def if_then_else(cond, t, f):
 
 
 def select(cond, t, f):
-    """``t`` where ``cond`` holds, else ``f``; both are evaluated."""
+    """``t`` where ``cond`` holds, else ``f``; both are evaluated, yet a division by zero only counts if taken."""
     return _te.choose("select", cond, t, f)
 
 

@@ -11,8 +11,8 @@ impl Holds {
     pub const LOAD: Holds = Holds(1);
     /// A mark of likelihood.
     pub const LIKELY: Holds = Holds(2);
-    /// A selection with an arm that reads memory.
-    pub const SELECT_OF_LOADS: Holds = Holds(4);
+    /// A selection with an arm that may fail: it reads memory or divides.
+    pub const UNSAFE_SELECT: Holds = Holds(4);
     /// A division of integers by anything but a constant other than 0.
     pub const DIVISION: Holds = Holds(8);
 
@@ -21,7 +21,7 @@ impl Holds {
         match node {
             Node::Load(..) => Holds::LOAD,
             Node::Call(Intrinsic::Likely, _) => Holds::LIKELY,
-            Node::Select(_, a, b) if a.reads_memory() || b.reads_memory() => Holds::SELECT_OF_LOADS,
+            Node::Select(_, a, b) if a.may_fail() || b.may_fail() => Holds::UNSAFE_SELECT,
             Node::Binary(op, a, b) if op.is_division() && !a.dtype().is_float() && !b.is_nonzero() => {
                 Holds::DIVISION
             }

@@ -177,20 +177,18 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_knows_whether_it_marks_conditions_or_selects_memory() {
+    fn an_expression_knows_whether_it_marks_conditions_or_selects_what_may_fail() {
         let i = Var::new("i", DType::I32).expr();
         let memory = crate::Buffer::new("m", DType::I32, vec![Expr::int(8)], crate::MemScope::Global);
         let cond = i.clone().lt(Expr::int(1));
         let within = |e: Expr| e + Expr::int(1);
         let plain = within(Expr::select(cond.clone(), i.clone(), Expr::int(0)));
-        assert!(!plain.has_likely() && !plain.selects_memory());
+        assert!(!plain.has_likely() && !plain.has_unsafe_select());
         let marked = within(Expr::select(cond.clone().likely(), i.clone(), Expr::int(0)));
-        assert!(marked.has_likely() && !marked.selects_memory());
-        let read = within(Expr::select(cond, memory.at([i.clone()]), i));
-        assert!(
-            read.selects_memory()
-                && !read.has_likely()
-                && !within(memory.at([Expr::int(0)])).selects_memory()
-        );
+        assert!(marked.has_likely() && !marked.has_unsafe_select());
+        let read = within(Expr::select(cond.clone(), memory.at([i.clone()]), i.clone()));
+        let divided = within(Expr::select(cond, Expr::int(3).floordiv(i.clone()), i.clone()));
+        assert!(read.has_unsafe_select() && divided.has_unsafe_select());
+        assert!(!read.has_likely() && !within(memory.at([i])).has_unsafe_select());
     }
 }

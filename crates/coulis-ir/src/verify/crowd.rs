@@ -434,10 +434,7 @@ impl Crowd {
                         self.each(std::slice::from_ref(&column), |t| Some(column.at(t)?.cast(dtype)))
                     })
             }
-            Node::Select(cond, a, b) => {
-                self.joined([cond, a, b], |[cond, a, b]| if cond?.is_true() { b.and(a) } else { a.and(b) })
-            }
-            Node::IfThenElse(cond, a, b) => {
+            Node::Select(cond, a, b) | Node::IfThenElse(cond, a, b) => {
                 self.joined([cond, a, b], |[cond, a, b]| if cond?.is_true() { a } else { b })
             }
             Node::Call(intrinsic, args) => {
