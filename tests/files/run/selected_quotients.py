@@ -1,6 +1,5 @@
 # test: run device=cpu
 # test: run device=cpu_exec
-# test: run device=sim
 # given: A[6] = 6 5 0 -3 0 1
 @T.prim_func
 def divide(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32"), C: T.Buffer((6,), "int32")):
