@@ -9,4 +9,4 @@ def bad(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32"), D: T.Buffer((3
 def good(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32"), D: T.Buffer((32,), "int32")):
     tx = T.launch_thread("threadIdx.x", 32)
     B[tx] = T.if_then_else(A[tx] == 0, 0, 100 // A[tx])
-    D[tx] = 1 << tx % 32
+    D[tx] = T.Select(A[tx] == 0, 1 << tx % 32, 100 // A[tx])

@@ -56,11 +56,11 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                 let f = cast::<W>(a.dtype(), expr.dtype());
                 self.expr(a)?.into_iter().map(|x| self.map1(f, x)).collect()
             }
-            Node::Select(c, a, b) => {
+            Node::Select(c, a, b) if lanes > 1 || !(a.divides() || b.divides()) => {
                 let (c, a, b) = (self.expr(c)?, self.expr(a)?, self.expr(b)?);
                 (0..lanes).map(|i| self.choose(c[i], a[i], b[i])).collect()
             }
-            Node::IfThenElse(c, a, b) => {
+            Node::Select(c, a, b) | Node::IfThenElse(c, a, b) => {
                 let cond = self.scalar(c)?;
                 let d = self.new_registers(1);
                 let arms = if is_private(a) && is_private(b) { Arms::Private } else { Arms::Shared };
