@@ -102,6 +102,14 @@ def test_out_may_overlap_the_input():
     np.testing.assert_array_equal(x[1], wanted)
 
 
+@pytest.mark.parametrize("n", [3, 4, 7, 16, 100])
+def test_out_may_overlap_the_mask(n):
+    mask = np.ones((n, n), bool)
+    mask[-1] = False
+    found = coulis.reduce(np.ones((n, n), np.float32), ["any", "sum"], 1, where=mask, out={"any": mask[-1]})
+    assert found.sum.tolist() == [n] * (n - 1) + [0] and found.any.tolist() == [True] * (n - 1) + [False]
+
+
 def test_beta_folds_out_in():
     out = np.ones(4, np.float32)
     coulis.sum(X, (0, 1), out=out, alpha=0.5, beta=10)

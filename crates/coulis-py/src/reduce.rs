@@ -248,7 +248,8 @@ impl<'py> Call<'py> {
     ) -> PyResult<Bound<'py, PyAny>> {
         let Known { request, prepared, .. } = known;
         let outs = Outs::of(out, known)?;
-        let targets = targets(py, &self.inputs, self.place, &outs, prepared)?;
+        let read: Vec<&Given<'py>> = self.inputs.iter().chain(&self.mask).collect();
+        let targets = targets(py, &read, self.place, &outs, prepared)?;
         match self.place {
             Place::Host => {
                 stream.map(handle_of).transpose()?;
@@ -292,7 +293,7 @@ impl<'py> Call<'py> {
                     return &mut [][..];
                 }
                 let first = std::ptr::with_exposed_provenance_mut::<u8>(address);
-                // SAFETY: the targets keep this memory, and it overlaps no input and no other target: `targets` looked.
+                // SAFETY: the targets keep this memory, and it overlaps nothing that is read and no other target: `targets` looked.
                 unsafe { std::slice::from_raw_parts_mut(first, n) }
             });
             let mut outputs: Vec<&mut [u8]> = slices.collect();

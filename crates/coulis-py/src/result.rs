@@ -137,10 +137,10 @@ fn n_bytes(dtype: DType, shape: &[i64]) -> usize {
     shape.iter().product::<i64>() as usize * dtype.bytes()
 }
 
-/// A place for each result: in `out`, or newly made.
+/// A place for each result: in `out`, or newly made. `read` are the arrays that the kernel reads, the first input first.
 pub fn targets<'a, 'py>(
     py: Python<'py>,
-    inputs: &[Given<'py>],
+    read: &[&Given<'py>],
     place: Place,
     outs: &Outs<'py>,
     prepared: &'a Prepared,
@@ -159,8 +159,8 @@ pub fn targets<'a, 'py>(
                     format!("beta of `{name}` is not 0, and there is no `out` that holds its prior");
                 return Err(PyValueError::new_err(message));
             }
-            let (address, kind) = made(py, dtype, shape, &inputs[0], place, prepared)?;
-            let library = inputs[0].library;
+            let (address, kind) = made(py, dtype, shape, read[0], place, prepared)?;
+            let library = read[0].library;
             targets.push(Target { name, dtype, shape, address, library, prior: None, kind });
             continue;
         };
@@ -172,7 +172,7 @@ pub fn targets<'a, 'py>(
         given_outs.push(given);
         let Some(given) = given_outs.last() else { continue };
         let has_prior = priors.contains(&name);
-        let is_apart = !inputs.iter().any(|input| input.may_meet(given));
+        let is_apart = !read.iter().any(|array| array.may_meet(given));
         let is_direct = !has_prior && is_final && is_apart && is_row_major(&given.info);
         if is_direct {
             let (address, library) = (given.address, given.library);
