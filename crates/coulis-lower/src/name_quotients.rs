@@ -134,12 +134,16 @@ impl Sizes {
     }
 }
 
-/// Whether the divisor is positive and the result at least 0.
+/// Whether the divisor is positive and the result at least 0, and every other divisor in it is positive too: a condition that it stands
+/// under may be what keeps one from being 0.
 fn is_natural(quotient: &Expr, sizes: &Sizes, known: &Analyzer) -> bool {
-    let Node::Binary(_, dividend, divisor) = quotient.node() else { return false };
+    let Node::Binary(_, dividend, _) = quotient.node() else { return false };
     let zero = Expr::int_of(0, quotient.dtype());
-    let positive = sizes.0.contains(divisor) || known.can_prove(&divisor.clone().gt(zero.clone()));
-    positive && known.can_prove(&dividend.clone().ge(zero))
+    let is_positive =
+        |e: &Expr| sizes.0.contains(e) || known.can_prove(&e.clone().gt(Expr::int_of(0, e.dtype())));
+    let mut has_value = true;
+    for_each_expr(quotient, &mut |e| has_value = has_value && e.divisor().is_none_or(is_positive));
+    has_value && known.can_prove(&dividend.clone().ge(zero))
 }
 
 fn replaced(mut stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
