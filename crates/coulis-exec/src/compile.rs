@@ -257,6 +257,9 @@ impl Compiler {
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), ExecError> {
         match stmt {
             Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s)),
+            Stmt::For { var, min, extent, kind, body } if !matches!(var.dtype(), DType::I32 | DType::I64) => {
+                self.stmt(&counted_in_64_bits(var, min, extent, *kind, body))
+            }
             Stmt::For { var, min, extent, kind, body } => match kind {
                 LoopKind::Serial | LoopKind::Unrolled => self.serial_loop(var, min, extent, body),
                 LoopKind::Parallel if self.parallel.is_some() => self.serial_loop(var, min, extent, body),
@@ -301,11 +304,7 @@ impl Compiler {
         min: &Expr,
         extent: &Expr,
     ) -> Result<(Slot, Slot, Slot, bool), ExecError> {
-        let wide = match var.dtype() {
-            DType::I32 => false,
-            DType::I64 => true,
-            dtype => return Err(ExecError::LoopIndex { var: var.name().to_owned(), dtype }),
-        };
+        let wide = var.dtype() == DType::I64;
         let min = self.scalar(&min.clone().cast(var.dtype()))?;
         let extent = self.scalar(&extent.clone().cast(DType::I64))?;
         Ok((self.new_slot(), min, extent, wide))
@@ -411,4 +410,12 @@ impl Compiler {
         self.bufs.remove(&data);
         Ok(())
     }
+}
+
+/// The loop counted in 64 bits, as the executor counts, whose variable is of another integer type.
+fn counted_in_64_bits(var: &Var, min: &Expr, extent: &Expr, kind: LoopKind, body: &Stmt) -> Stmt {
+    let index = Var::new(var.name(), DType::I64);
+    let long = |e: &Expr| e.clone().cast(DType::I64);
+    let body = Stmt::let_(var.clone(), index.expr().cast(var.dtype()), body.clone());
+    Stmt::for_(index, long(min), long(extent), kind, body)
 }

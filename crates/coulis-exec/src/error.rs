@@ -29,14 +29,6 @@ pub enum ExecError {
         /// Type of its first operand.
         ty: Ty,
     },
-    /// A loop index that is neither int32 nor int64.
-    #[error("the index of a loop is to be int32 or int64, `{var}` is {dtype}")]
-    LoopIndex {
-        /// Name of the index.
-        var: String,
-        /// Its type.
-        dtype: DType,
-    },
     /// An access with other than one index.
     #[error("an access of `{buffer}` has {found} indices, Flat form has 1")]
     IndexCount {

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use coulis_ir::args::{Bindings, eval_index};
-use coulis_ir::{Checked, Target, TargetKind};
+use coulis_ir::{Checked, Target};
 
 use crate::code::{BaseInfo, Input, Origin, slot_of_int};
 use crate::compile::{Compiled, compile};
@@ -163,21 +163,12 @@ pub fn is_native(level: Level) -> bool {
 /// Facts about the interpreter as a target of the planner: vectors of 4096 bytes, since each vector operation is one
 /// interpreted instruction, and registers that are first-level cache.
 pub fn target(n_threads: usize) -> Target {
+    let n_threads = n_threads.clamp(1, u32::MAX as usize) as u32;
     Target {
-        kind: TargetKind::Cpu,
         arch: "exec".to_owned(),
-        warp: 1,
-        vector_bytes: 4096,
         register_bytes: 24 << 10,
-        n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
         first_cache_bytes: 0,
-        cache_bytes: 1 << 20,
-        shared_cache_bytes: 0,
-        pages: 4,
-        reads_ahead: false,
         widens_from_memory: false,
-        separate_adders: false,
-        block: coulis_ir::BlockLimits::default(),
-        cluster_blocks: 1,
+        ..Target::cpu(4096, n_threads)
     }
 }
