@@ -234,23 +234,7 @@ fn an_unknown_dialect_is_answered_with_the_known_ones() {
 #[test]
 fn options_follow_the_width_of_the_target() {
     for (bytes, want) in [(1, 8), (16, 16), (48, 32), (64, 64), (8192, 64)] {
-        let target = Target {
-            kind: TargetKind::Cpu,
-            arch: "native".to_owned(),
-            warp: 1,
-            vector_bytes: bytes,
-            register_bytes: 2048,
-            n_threads: 1,
-            first_cache_bytes: 48 << 10,
-            cache_bytes: 1 << 20,
-            shared_cache_bytes: 0,
-            pages: 4,
-            reads_ahead: false,
-            widens_from_memory: true,
-            separate_adders: false,
-            block: coulis_ir::BlockLimits::default(),
-            cluster_blocks: 1,
-        };
+        let target = Target::cpu(bytes, 1);
         assert_eq!(Options::for_target(&target).vector_bytes, want);
     }
 }

@@ -41,6 +41,8 @@ pub struct Target {
     pub widens_from_memory: bool,
     /// Whether additions of floats have units of their own beside those that multiply, and `fma` is an operation of the latter.
     pub separate_adders: bool,
+    /// Whether vectors of 64 bytes are worked on half by half, and widening to one takes as long as widening to four halves.
+    pub halves_vectors: bool,
     /// What one block of threads may have; all 0 where kernels do not run in blocks.
     pub block: BlockLimits,
     /// Blocks of a cluster, at most; 1 where there are no clusters.
@@ -79,6 +81,29 @@ impl Target {
     /// Lanes that a warp has at least, on every machine with threads: a block of so many threads is one warp.
     pub const LEAST_WARP: u32 = 32;
 
+    /// A CPU of so many threads with 32 vector registers of so many bytes, 48 KiB of first-level cache and 1 MiB of second,
+    /// which has none of the habits that are facts of their own but that of widening from memory.
+    pub fn cpu(vector_bytes: u32, n_threads: u32) -> Target {
+        Target {
+            kind: TargetKind::Cpu,
+            arch: "native".to_owned(),
+            warp: 1,
+            vector_bytes,
+            register_bytes: 32 * vector_bytes,
+            n_threads,
+            first_cache_bytes: 48 << 10,
+            cache_bytes: 1 << 20,
+            shared_cache_bytes: 0,
+            pages: 4,
+            reads_ahead: false,
+            widens_from_memory: true,
+            separate_adders: false,
+            halves_vectors: false,
+            block: BlockLimits::default(),
+            cluster_blocks: 1,
+        }
+    }
+
     /// Names of the CUDA architectures that coulis compiles for, oldest first.
     pub fn cuda_archs() -> impl Iterator<Item = &'static str> {
         CUDA_ARCHS.iter().map(|(arch, ..)| *arch)
@@ -103,6 +128,7 @@ impl Target {
             reads_ahead: false,
             widens_from_memory: false,
             separate_adders: false,
+            halves_vectors: false,
             block: BlockLimits {
                 threads: 1024,
                 shared_bytes: 48 << 10,
@@ -136,6 +162,7 @@ impl Target {
             reads_ahead: false,
             widens_from_memory: false,
             separate_adders: false,
+            halves_vectors: false,
             block,
             cluster_blocks: CLUSTER_BLOCKS,
         }

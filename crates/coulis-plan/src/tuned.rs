@@ -209,18 +209,9 @@ mod tests {
             kind,
             arch: "x".to_owned(),
             warp: if kind == TargetKind::Cpu { 1 } else { 32 },
-            vector_bytes: 16,
             register_bytes: 1024,
-            n_threads: 1 << 16,
-            first_cache_bytes: 48 << 10,
-            cache_bytes: 1 << 20,
-            shared_cache_bytes: 0,
-            pages: 4,
-            reads_ahead: false,
-            widens_from_memory: true,
-            separate_adders: false,
             block: BlockLimits { threads, ..BlockLimits::default() },
-            cluster_blocks: 1,
+            ..Target::cpu(16, 1 << 16)
         }
     }
 

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::sync::OnceLock;
 
 use coulis_exec::{ExecError, Level};
-use coulis_ir::{Target, TargetKind};
+use coulis_ir::Target;
 
 use crate::environment::Environment;
 use crate::error::RuntimeError;
@@ -49,22 +49,18 @@ pub fn level(environment: &Environment) -> Result<Level, RuntimeError> {
 /// The target of compiled C of a level, on `n_threads` threads.
 pub fn target(n_threads: usize, level: Level) -> Target {
     let (vector_bytes, n_registers) = vectors(level);
+    let n_threads = n_threads.clamp(1, u32::MAX as usize) as u32;
+    let machine = Target::cpu(vector_bytes, n_threads);
     Target {
-        kind: TargetKind::Cpu,
-        arch: "native".to_owned(),
-        warp: 1,
-        vector_bytes,
         register_bytes: vector_bytes * n_registers,
-        n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
         first_cache_bytes: cache_bytes(0).unwrap_or(32 << 10),
-        cache_bytes: cache_bytes(2).unwrap_or(1 << 20),
-        shared_cache_bytes: 0,
+        cache_bytes: cache_bytes(2).unwrap_or(machine.cache_bytes),
         pages: pages(),
         reads_ahead: amd_family() == Some(ZEN_4),
         widens_from_memory: amd_family().is_none(),
         separate_adders: amd_family().is_some() && level != Level::Baseline,
-        block: coulis_ir::BlockLimits::default(),
-        cluster_blocks: 1,
+        halves_vectors: amd_family() == Some(ZEN_4) && level == Level::Avx512,
+        ..machine
     }
 }
 

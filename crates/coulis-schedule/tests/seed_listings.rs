@@ -7,23 +7,7 @@ use coulis_schedule::{Schedule, Split, build_nest, thread_index};
 use coulis_tensor::{Tensor, TensorError, compute, placeholder, reduce_axis, sum, var};
 
 fn text(schedule: &Schedule, args: &[Tensor]) -> String {
-    let target = Target {
-        kind: TargetKind::Cpu,
-        arch: "native".to_owned(),
-        warp: 1,
-        vector_bytes: 64,
-        register_bytes: 2048,
-        n_threads: 2,
-        first_cache_bytes: 48 << 10,
-        cache_bytes: 1 << 20,
-        shared_cache_bytes: 0,
-        pages: 4,
-        reads_ahead: false,
-        widens_from_memory: true,
-        separate_adders: false,
-        block: coulis_ir::BlockLimits::default(),
-        cluster_blocks: 1,
-    };
+    let target = Target::cpu(64, 2);
     let kernel = build_nest(schedule, args, "main").expect("the nest is built");
     let options = Options { target: &target, simple_mode: true };
     let kernel = lower(kernel, &options, &mut |_, _| {}).expect("the nest lowers");

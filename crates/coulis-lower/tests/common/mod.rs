@@ -37,23 +37,7 @@ pub struct Array {
 
 /// A CPU.
 pub fn cpu() -> Target {
-    Target {
-        kind: TargetKind::Cpu,
-        arch: "native".to_owned(),
-        warp: 1,
-        vector_bytes: 64,
-        register_bytes: 2048,
-        n_threads: 2,
-        first_cache_bytes: 48 << 10,
-        cache_bytes: 1 << 20,
-        shared_cache_bytes: 0,
-        pages: 4,
-        reads_ahead: false,
-        widens_from_memory: true,
-        separate_adders: false,
-        block: coulis_ir::BlockLimits::default(),
-        cluster_blocks: 1,
-    }
+    Target::cpu(64, 2)
 }
 
 /// The kernel lowered, and accepted by the verifier.

@@ -179,23 +179,7 @@ pub(super) mod tests {
     use crate::program::{Map, OutputSpec};
 
     pub fn cpu() -> Target {
-        Target {
-            kind: TargetKind::Cpu,
-            arch: "native".to_owned(),
-            warp: 1,
-            vector_bytes: 32,
-            register_bytes: 512,
-            n_threads: 2,
-            first_cache_bytes: 48 << 10,
-            cache_bytes: 1 << 20,
-            shared_cache_bytes: 0,
-            pages: 1,
-            reads_ahead: false,
-            widens_from_memory: true,
-            separate_adders: false,
-            block: BlockLimits::default(),
-            cluster_blocks: 1,
-        }
+        Target { register_bytes: 512, pages: 1, ..Target::cpu(32, 2) }
     }
 
     pub fn spec(name: &str, fold: ReducerRequest, shape: &[i64], axis: i64) -> Spec {

@@ -14,23 +14,7 @@ fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {
 }
 
 fn cpu(vector_bytes: u32, pages: u32) -> Target {
-    Target {
-        kind: TargetKind::Cpu,
-        arch: "native".to_owned(),
-        warp: 1,
-        vector_bytes,
-        register_bytes: 2048,
-        n_threads: 2,
-        first_cache_bytes: 48 << 10,
-        cache_bytes: 1 << 20,
-        shared_cache_bytes: 0,
-        pages,
-        reads_ahead: false,
-        widens_from_memory: true,
-        separate_adders: false,
-        block: BlockLimits::default(),
-        cluster_blocks: 1,
-    }
+    Target { register_bytes: 2048, pages, ..Target::cpu(vector_bytes, 2) }
 }
 
 fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> String {

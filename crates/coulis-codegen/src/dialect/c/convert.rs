@@ -196,12 +196,14 @@ pub fn gcc_widening(
     }
     if wide && (from.ty.bytes(), to.bytes()) == (1, 8) {
         // gcc 12 dies on vpmovzxbq and vpmovsxbq under a mask ("could not split insn"), which it makes of this
-        // builtin and a select; in two steps it cannot.
+        // builtin and a select, also of two steps that it sees through.
         let half = if from.ty.is_signed() { CTy::I16 } else { CTy::U16 };
-        let (short, half) = (needs.ty(VTy { ty: CTy::I16, ..from }), needs.ty(VTy { ty: half, ..from }));
+        let short = needs.ty(VTy { ty: CTy::I16, ..from });
+        let (_, half) = gcc_widening(from, half, &short, needs)?;
+        let half = format!("({{ {short} half = {half}; __asm__(\"\" : \"+v\"(half)); half; }})");
         let long = needs.ty(VTy { ty: CTy::I64, ..from });
         let extension = if from.ty.is_signed() { "sx" } else { "zx" };
-        let value = format!("({short})__builtin_convertvector(a, {half}), ({long}){{0}}, -1");
+        let value = format!("{half}, ({long}){{0}}, -1");
         return Some((guard, format!("({target})__builtin_ia32_pmov{extension}wq512_mask({value})")));
     }
     let (stem, argument, result) = match (from.ty, to) {

@@ -111,9 +111,9 @@ fn halves_to_singles(lanes: u32, needs: &mut dyn Needs) -> Result<String, EmitEr
         // The instruction takes the first half of a vector of eight.
         Some((guard, Registers::Half)) => {
             let i16x8 = needs.ty(VTy::vector(CTy::I16, 8));
-            let u16x4 = needs.ty(halves);
-            let eight = format!("__builtin_shufflevector(a, ({u16x4}){{0}}, 0, 1, 2, 3, 4, 5, 6, 7)");
-            guarded(guard, &format!("__builtin_ia32_vcvtph2ps(({i16x8}){eight})"), &generic)
+            let i64x2 = needs.ty(VTy::vector(CTy::I64, 2));
+            let eight = format!("({i16x8})({i64x2}){{(i64)a, 0}}");
+            guarded(guard, &format!("__builtin_ia32_vcvtph2ps({eight})"), &generic)
         }
         None => format!("\n{generic}"),
     })

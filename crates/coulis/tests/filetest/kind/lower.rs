@@ -5,7 +5,7 @@
 //! of the CPU of [`cpu`] and the architectures of CUDA, so that what is printed does not depend on the
 //! machine. A refusal is a fault without a line.
 
-use coulis_ir::{Kernel, Target, TargetKind};
+use coulis_ir::{Kernel, Target};
 use coulis_lower::{Options, PASSES};
 
 use super::{kernels, print_like};
@@ -21,23 +21,7 @@ pub static KIND: Kind = Kind {
 
 /// A CPU of two threads with 32 registers of 64 bytes.
 fn cpu() -> Target {
-    Target {
-        kind: TargetKind::Cpu,
-        arch: "native".to_owned(),
-        warp: 1,
-        vector_bytes: 64,
-        register_bytes: 2048,
-        n_threads: 2,
-        first_cache_bytes: 48 << 10,
-        cache_bytes: 1 << 20,
-        shared_cache_bytes: 0,
-        pages: 4,
-        reads_ahead: false,
-        widens_from_memory: true,
-        separate_adders: false,
-        block: coulis_ir::BlockLimits::default(),
-        cluster_blocks: 1,
-    }
+    Target::cpu(64, 2)
 }
 
 fn run(task: &Task) -> Result<Found, String> {
