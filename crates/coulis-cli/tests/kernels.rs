@@ -58,6 +58,12 @@ fn passes_are_listed_and_each_can_be_looked_behind() {
         ),
     );
     assert!(answer(&["lower", &nest, "--target", "cpu", "--emit", "c"]).contains("row_sum"));
+    for (target, emit, legal) in [("cpu", "ptx", "cuda"), ("cuda", "c", "cpu"), ("cpu", "hip", "hip")] {
+        refused(
+            &["lower", &nest, "--target", target, "--emit", emit],
+            &format!("error[cli/emit]: --emit {emit} is for --target {legal}, got --target {target}"),
+        );
+    }
 }
 
 #[test]
@@ -96,6 +102,10 @@ fn arguments_of_a_run_are_checked() {
     };
     run(&[], "error[call/missing]: parameter `A` is read and has no value");
     run(&["--arg", "A"], "error[cli/arg]: an argument is NAME=FILE.npy or NAME=NUMBER, got `A`");
+    run(
+        &["--arg", "n=1.5"],
+        "error[cli/arg]: the number of an argument is an integer, or a file of one element; got `n=1.5`",
+    );
     run(&["--arg", "A=3"], "error[call/arguments]: argument `A` is to be an array");
     run(&["--arg", "n=3", "--arg", "n=4"], "error[cli/arg]: `n` is given twice");
     run(&["--arg", "q=3"], "error[call/name]: `row_sum` has no parameter `q`; parameters are A, B");

@@ -6,7 +6,7 @@ use runner::{coulis, misused, refused};
 
 const IRIS: &str = "examples/data/iris.npy";
 const DTYPES: &str = "legal dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, \
-                      float8_e4m3, float8_e5m2";
+                      float8_e4m3, float8_e5m2, and short names of these such as i32, bf16 and f64";
 
 #[test]
 fn no_command_prints_the_help_and_is_refused() {

@@ -254,7 +254,7 @@ impl fmt::Display for DType {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown dtype `{name}`; legal dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, \
-     float64, float8_e4m3, float8_e5m2"
+     float64, float8_e4m3, float8_e5m2, and short names of these such as i32, bf16 and f64"
 )]
 pub struct UnknownDType {
     /// The name that was given.

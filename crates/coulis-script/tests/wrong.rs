@@ -83,7 +83,7 @@ fn mistakes_are_named_with_their_place() {
     check(
         "x = T.allocate([4], \"float31\")",
         "line 4, column 25: unknown dtype `float31`; legal dtypes are bool, int8 to int64, uint8 to uint64, float16, \
-         bfloat16, float32, float64, float8_e4m3, float8_e5m2",
+         bfloat16, float32, float64, float8_e4m3, float8_e5m2, and short names of these such as i32, bf16 and f64",
     );
     check(
         "x = T.allocate([4], \"int8\", \"local\", size=3)",

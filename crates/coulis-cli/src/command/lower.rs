@@ -50,6 +50,18 @@ enum Target {
     Hip,
 }
 
+impl Emit {
+    /// The target that it is the text of; the kernel is shown for any.
+    fn target(self) -> Option<Target> {
+        match self {
+            Emit::Tir => None,
+            Emit::C => Some(Target::Cpu),
+            Emit::Cuda | Emit::Ptx | Emit::Cubin | Emit::Sass => Some(Target::Cuda),
+            Emit::Hip => Some(Target::Hip),
+        }
+    }
+}
+
 /// The command.
 pub const COMMAND: Entry = Entry::new::<Args>("lower", |words| Command::read(words, run));
 
@@ -78,6 +90,17 @@ struct Args {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
+    if let (Some(asked), Some(emit)) = (args.target, args.emit)
+        && let Some(legal) = emit.target().filter(|legal| *legal != asked)
+    {
+        let message = format!(
+            "--emit {} is for --target {}, got --target {}",
+            name_of(emit),
+            name_of(legal),
+            name_of(asked)
+        );
+        return Err(Error::user("cli/emit", message).into());
+    }
     let target = match args.target {
         None | Some(Target::Cpu) if args.arch.is_some() => {
             return Err(Error::user("cli/arch", "--arch belongs to --target cuda").into());
@@ -98,6 +121,11 @@ fn run(args: &Args) -> Result<(), Failure> {
         Some(Emit::Sass) => binary(file, target, CudaBinary::Sass),
         Some(Emit::Hip) => Err(not_built("lower --emit hip")),
     }
+}
+
+/// How a value of a flag is written.
+fn name_of(value: impl clap::ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// What is emitted for GPUs is emitted for one where no target is named.

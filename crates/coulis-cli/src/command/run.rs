@@ -133,6 +133,11 @@ fn argument(text: &str) -> Result<(String, Value), Failure> {
     };
     let value = match value.parse::<i64>() {
         Ok(number) => Value::Int(number),
+        Err(_) if value.parse::<f64>().is_ok() && !Path::new(value).exists() => {
+            let message =
+                format!("the number of an argument is an integer, or a file of one element; got `{text}`");
+            return Err(Error::user("cli/arg", message).into());
+        }
         Err(_) => Value::Array(read(value, &ReadOptions::default())?),
     };
     Ok((name.to_owned(), value))

@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) u32x4 cx_convert_u16x4_u32(u16x4 a)
 }
 static inline __attribute__((always_inline)) f32x4 cx_widen_f16x4(u16x4 a) { 
 #if defined(__F16C__)
-    return __builtin_ia32_vcvtph2ps((i16x8)__builtin_shufflevector(a, (u16x4){0}, 0, 1, 2, 3, 4, 5, 6, 7));
+    return __builtin_ia32_vcvtph2ps((i16x8)(i64x2){(i64)a, 0});
 #else
     const u32x4 w = cx_convert_u16x4_u32(a), finite = (u32x4)((f32x4)((w & 0x7fff) << 13) * 0x1p112f);
     const u32x4 widest = (u32x4)((w & 0x7c00) == 0x7c00) & 0x7f800000u;
