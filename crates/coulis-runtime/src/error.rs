@@ -97,6 +97,12 @@ pub enum RuntimeError {
         /// Kernel name.
         kernel: String,
     },
+    /// A temporary of less than no elements.
+    #[error("an allocation of kernel `{kernel}` has a negative number of elements")]
+    NegativeLength {
+        /// Kernel name.
+        kernel: String,
+    },
     /// An integer division or remainder by zero.
     #[error("an integer is divided by zero in kernel `{kernel}`")]
     DivisionByZero {

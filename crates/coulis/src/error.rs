@@ -122,13 +122,17 @@ impl From<coulis_plan::ProblemError> for Error {
 }
 
 impl From<coulis_runtime::RuntimeError> for Error {
-    /// A kernel that reaches outside or divides by zero is the mistake of who wrote it.
+    /// A kernel that reaches outside, divides by zero or allocates less than nothing is the mistake of who wrote it.
     fn from(error: coulis_runtime::RuntimeError) -> Error {
         use coulis_exec::ExecError;
         use coulis_runtime::RuntimeError;
         match error {
             RuntimeError::Exec(ExecError::OutOfBounds { .. }) => Error::user("run/bounds", error),
             RuntimeError::DivisionByZero { .. } => Error::user("run/division", error),
+            RuntimeError::NegativeLength { .. } => Error::user("run/allocation", error),
+            RuntimeError::Exec(ExecError::Allocation { count: ..0, .. }) => {
+                Error::user("run/allocation", error)
+            }
             RuntimeError::NoSuchLevel { .. } => Error::user("run/cpu", error),
             other if other.is_interrupt() => Error::user("interrupted", other),
             other => Error::unsupported("run", other),

@@ -439,7 +439,8 @@ impl Walker<'_> {
         self.block(body)?;
         self.f.lines.statement(format_args!("{free}({name})"));
         self.f.lines.otherwise();
-        self.f.lines.statement(format_args!("{fail}(status, 1)"));
+        let is_negative = Code::infix("<", Prec::Relation, &length, &Code::primary("0"));
+        self.f.lines.statement(format_args!("{fail}(status, {} ? 3 : 1)", is_negative.text));
         self.f.lines.close();
         self.f.pointers.remove(&buffer.data.id());
         Ok(())

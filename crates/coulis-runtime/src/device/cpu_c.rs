@@ -342,6 +342,7 @@ impl Executable for Compiled {
         match status {
             0 => Ok(()),
             2 => Err(RuntimeError::DivisionByZero { kernel: kernel() }),
+            3 => Err(RuntimeError::NegativeLength { kernel: kernel() }),
             _ => Err(RuntimeError::OutOfMemory { kernel: kernel() }),
         }
     }
