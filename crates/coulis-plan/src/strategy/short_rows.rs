@@ -49,6 +49,13 @@ const OF_A_LANE: i64 = 7;
 const TILE: i64 = 8;
 /// Rows of fewer blocks are few.
 const FEW_BLOCKS: i64 = 16;
+/// Halves of vectors in a row, at most, that are taken for whole ones where elements are widened, and twice those where they are not; of
+/// more the steps are most of the work. Measured, as the next two, on Zen 4.
+const MOST_HALVES: i64 = 8;
+/// Bytes that one instruction reads and widens floats from.
+const WIDENED_BYTES: i64 = 16;
+/// Elements of so many bytes fill whole vectors as fast as halves.
+const LONG_BYTES: i64 = 8;
 /// Operations of a vector's end beside its choices and the combination with others.
 const OF_AN_END: i64 = 7;
 /// Operations that do the same for a lane of a field of a short vector.
@@ -145,10 +152,31 @@ fn run_of(extent: i64, most: i64, tiled: i64) -> i64 {
 }
 
 /// What is folded by vectors along a row; `None` where that is more work than one row a lane, or where vectors are no registers.
+/// Where the machine works on vectors half by half, a whole one only has more lanes to fold with each other, and halves are taken for
+/// states of one field, if they are few, and for runs.
 fn head(facts: &Facts, extent: i64, tiled: i64) -> Option<Head> {
+    let vector = i64::from(facts.target.vector_bytes);
+    let whole = head_of(facts, extent, tiled, vector);
+    let element = facts.spec.inputs[0];
+    let bytes = element.bytes() as i64;
+    if !facts.target.halves_vectors || bytes >= LONG_BYTES {
+        return whole;
+    }
+    let Some(half) = head_of(facts, extent, tiled, vector / 2) else { return whole };
+    let is_wider = state_bytes(&facts.spec.reducer) > bytes;
+    let is_few = extent <= if is_wider { MOST_HALVES } else { MOST_HALVES / 2 - 1 } * half.short;
+    let is_read_at_once = half.short * bytes >= WIDENED_BYTES;
+    let is_less = match facts.spec.reducer.fields.len() {
+        1 => is_few && (is_read_at_once || whole.is_some() && element.is_int()),
+        _ => is_read_at_once && element.is_float() && half.run > 1,
+    };
+    if is_less { Some(half) } else { whole }
+}
+
+/// The same by vectors of so many bytes.
+fn head_of(facts: &Facts, extent: i64, tiled: i64, vector: i64) -> Option<Head> {
     let reducer = &facts.spec.reducer;
     let widest = reducer.fields.iter().map(|f| f.dtype.bytes() as i64).max().unwrap_or(1);
-    let vector = i64::from(facts.target.vector_bytes);
     // Rows that are too long to be written out one by one hold two vectors.
     let short = if extent > SHORT { (vector / widest).min(floor_pow2(extent / 2)) } else { vector / widest };
     let is_dense = matches!(facts.inner(), Some((_, 1, _)));

@@ -337,6 +337,29 @@ fn walks_that_hardware_follows_by_itself_do_not_ask_unless_steps_take_the_time()
 }
 
 #[test]
+fn short_rows_are_folded_by_halves_where_the_machine_works_by_halves() {
+    let by_halves = Target { halves_vectors: true, ..cpu(64, 1) };
+    let folded = |op: &str, dtype: DType, length: i64, target: &Target| {
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_length(1 << 20);
+        planned_for(&request, op, &[1 << 20, length], &[1], target).1.tile
+    };
+    for (op, dtype, length, whole, halves) in [
+        ("sum", DType::F32, 16, 8, 4),
+        ("sum", DType::F32, 12, 1, 4),
+        ("sum", DType::F32, 64, 8, 8),
+        ("sum", DType::F16, 16, 8, 8),
+        ("sum", DType::I8, 16, 8, 4),
+        ("sum", DType::I8, 8, 1, 1),
+        ("sum", DType::F64, 32, 8, 8),
+        ("max", DType::I32, 24, 1, 8),
+        ("max", DType::I32, 64, 16, 16),
+    ] {
+        assert_eq!(folded(op, dtype, length, &cpu(64, 1)), whole, "{op} of {length} {dtype}");
+        assert_eq!(folded(op, dtype, length, &by_halves), halves, "{op} of {length} {dtype}, by halves");
+    }
+}
+
+#[test]
 fn plans_ask_ahead_for_memory_but_not_for_caches() {
     for (shape, axes, pragma) in [
         (vec![1 << 24], vec![0], "prefetch"),
