@@ -45,6 +45,30 @@ fn what_a_condition_guards_is_not_read_for_lanes_that_it_excludes() {
     let d = || divisor.at([i()]);
     let quotient = d().not_equal(int(0)).and(int(8).floordiv(d()).gt(int(2)));
     assert!(!vectorizes(choice(quotient, float(1.0))));
+    // One in an arm of a selection, by what may be 0 there and by what is not.
+    let o = Buffer::new("O", DType::I32, vec![int(16)], MemScope::Global);
+    let by = |divisor: Expr| {
+        let arm = Expr::select(d().not_equal(int(0)), int(8).floordiv(divisor), int(0));
+        Stmt::store(&o, vec![i()], arm)
+    };
+    assert!(!vectorizes(by(d())));
+    assert!(vectorizes(by(int(3))));
+}
+
+#[test]
+fn scalar_selects_that_read_memory_or_divide_become_lazy() {
+    let i = var("i");
+    let (a, b) = (buffer("A", 4), buffer("B", 4));
+    let c = Buffer::new("C", DType::I32, vec![int(4)], MemScope::Global);
+    let below = || i.expr().lt(int(2));
+    let made = |store: Stmt| print_stmt(&try_pass("rewrite_unsafe_select", store).expect("the pass runs"));
+    let read = Expr::select(below(), a.at([i.expr()]), float(0.0));
+    let read = made(Stmt::store(&b, vec![i.expr()], read));
+    assert_eq!(read.trim(), "B[i] = T.if_then_else(i < 2, A[i], T.float32(0))");
+    let by = |divisor: Expr| Expr::select(below(), int(12).floordiv(divisor), int(0));
+    let divided = |divisor: Expr| made(Stmt::store(&c, vec![i.expr()], by(divisor)));
+    assert_eq!(divided(i.expr()).trim(), "C[i] = T.if_then_else(i < 2, 12 // i, 0)");
+    assert_eq!(divided(int(5)).trim(), "C[i] = T.Select(i < 2, T.FloorDiv(12, 5), 0)");
 }
 
 #[test]

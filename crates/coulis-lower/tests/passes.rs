@@ -409,29 +409,6 @@ for i in T.parallel(4):
 }
 
 #[test]
-fn selects_that_read_memory_or_divide_become_lazy() {
-    let i = var("i");
-    let (a, b, c) =
-        (buffer("A", 4), buffer("B", 4), Buffer::new("C", DType::I32, vec![int(4)], MemScope::Global));
-    let read = Expr::select(i.expr().lt(int(2)), a.at([i.expr()]), float(0.0));
-    let by = |divisor: Expr| Expr::select(i.expr().lt(int(2)), int(12).floordiv(divisor), int(0));
-    let body = Stmt::seq([
-        Stmt::store(&b, vec![i.expr()], read),
-        Stmt::store(&c, vec![i.expr()], by(i.expr())),
-        Stmt::store(&c, vec![i.expr()], by(int(5))),
-    ]);
-    check(
-        &["rewrite_unsafe_select"],
-        body,
-        "
-B[i] = T.if_then_else(i < 2, A[i], T.float32(0))
-C[i] = T.if_then_else(i < 2, 12 // i, 0)
-C[i] = T.Select(i < 2, T.FloorDiv(12, 5), 0)
-",
-    );
-}
-
-#[test]
 fn statements_without_effect_disappear() {
     let (i, x) = (var("i"), var("x"));
     let (b, t) = (buffer("B", 4), buffer("t", 4));
