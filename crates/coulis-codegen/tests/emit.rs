@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use coulis_codegen::{DIALECTS, EmitError, Options, dialect_named, emit};
 use coulis_ir::verify::verify;
 use coulis_ir::{
-    BinaryOp, Buffer, DType, Expr, Form, Intrinsic, Kernel, LoopKind, MemScope, Param, Stmt, Target,
-    TargetKind, Var,
+    BinaryOp, Buffer, DType, Expr, Form, Intrinsic, Kernel, LoopKind, MemScope, Param, Stmt, Target, Var,
 };
 
 const OPTIONS: Options = Options { vector_bytes: 64, widens_from_memory: true, ends_early: false };

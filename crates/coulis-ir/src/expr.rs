@@ -354,39 +354,6 @@ impl Expr {
         self.0.names
     }
 
-    /// Whether memory is read in it.
-    pub fn reads_memory(&self) -> bool {
-        self.0.holds.has(Holds::LOAD)
-    }
-
-    /// Whether an integer in it is divided by anything but a constant other than 0.
-    pub fn divides(&self) -> bool {
-        self.0.holds.has(Holds::DIVISION)
-    }
-
-    /// What this node by itself divides an integer by, if it does.
-    pub fn divisor(&self) -> Option<&Expr> {
-        match self.node() {
-            Node::Binary(op, _, divisor) if op.is_division() && !divisor.dtype().is_float() => Some(divisor),
-            _ => None,
-        }
-    }
-
-    /// Whether a condition in it is marked as nearly always true.
-    pub fn has_likely(&self) -> bool {
-        self.0.holds.has(Holds::LIKELY)
-    }
-
-    /// Whether it may fail where the program does not compute it: it reads memory or divides.
-    pub fn may_fail(&self) -> bool {
-        self.reads_memory() || self.divides()
-    }
-
-    /// Whether a selection in it has an arm that may fail.
-    pub fn has_unsafe_select(&self) -> bool {
-        self.0.holds.has(Holds::UNSAFE_SELECT)
-    }
-
     /// `a op b` of operands that are brought to one type first, where they have not one; see [`Expr::promoted`].
     #[track_caller]
     fn mixed(op: BinaryOp, a: Expr, b: Expr) -> Expr {

@@ -5,7 +5,7 @@
 //! inside their memory, and divisions by what is not zero. This is the one place that decides it, also for the body of a
 //! branch on data.
 
-use coulis_ir::expr::{BinaryOp, Expr, Node};
+use coulis_ir::expr::{Expr, Node};
 use coulis_ir::hash::{FastSet, Seen};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, stmt_children, stmt_exprs};
@@ -17,15 +17,6 @@ use crate::simplify::{with_condition, with_let, with_loop};
 /// Whether this node by itself may stop the program: an integer division by anything but a constant other than 0.
 pub fn may_trap(expr: &Expr) -> bool {
     expr.divisor().is_some_and(|divisor| divisor.as_int().is_none_or(|divisor| divisor == 0))
-}
-
-/// The condition under which other operands of this node are evaluated, where it has one.
-fn condition(expr: &Expr) -> Option<&Expr> {
-    match expr.node() {
-        Node::IfThenElse(first, ..) | Node::Binary(BinaryOp::And | BinaryOp::Or, first, _) => Some(first),
-        Node::Select(first, a, b) if a.divides() || b.divides() => Some(first),
-        _ => None,
-    }
 }
 
 /// What is known not to fail at a place, whatever conditions follow.
@@ -69,7 +60,7 @@ impl<'a> Eager<'a> {
         if expr.may_be_shared() && !seen.insert(expr) {
             return;
         }
-        if let Some(first) = condition(expr) {
+        if let Some(first) = expr.decider() {
             return self.add(first, seen);
         }
         if let Node::Load(buffer, indices) = expr.node() {
@@ -131,7 +122,7 @@ impl<'a> Eager<'a> {
         if expr.may_be_shared() && !seen.insert(expr) {
             return true;
         }
-        if let Some(first) = condition(expr) {
+        if let Some(first) = expr.decider() {
             return self.has_value(first, seen);
         }
         match expr.node() {

@@ -73,7 +73,7 @@ impl Lanes {
                 Ok(binary(*op, x, y))
             }
             Node::Call(Intrinsic::Likely, args) if uses(expr, &self.var) => self.go(&args[0], here, memo),
-            Node::Select(cond, a, b) if (a.divides() || b.divides()) && uses(expr, &self.var) => {
+            Node::Select(cond, a, b) if expr.decider().is_some() && uses(expr, &self.var) => {
                 self.go(&Expr::if_then_else(cond.clone(), a.clone(), b.clone()), here, memo)
             }
             Node::IfThenElse(cond, a, b) if uses(expr, &self.var) => {

@@ -1,7 +1,7 @@
 //! The listings of seed 003 that need no threads, from program to text, line for line.
 
 use coulis_ir::print::print_module;
-use coulis_ir::{BinaryOp, DType, Expr, Target, TargetKind, ThreadTag};
+use coulis_ir::{BinaryOp, DType, Expr, Target, ThreadTag};
 use coulis_lower::{Options, lower};
 use coulis_schedule::{Schedule, Split, build_nest, thread_index};
 use coulis_tensor::{Tensor, TensorError, compute, placeholder, reduce_axis, sum, var};

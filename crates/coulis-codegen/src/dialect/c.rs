@@ -1,10 +1,10 @@
 //! C without headers, with the vector extensions that gcc and clang share.
 //!
 //! Entry: `i32 NAME(void *const *buf, const i64 *scalar, coulis_parallel_for pf, void *pool)`; the result is
-//! 0, 1 when memory for temporaries ran out, 2 when an integer was divided by zero, or 3 when a temporary was to have
-//! less than 0 elements. Where loops end early, `pool` points to the address of the byte that says so. Needs `-fwrapv`: integers wrap. gcc's names of x86
-//! builtins stand behind `CX_GCC_...` macros where its generic conversion is slow; clang's generic conversion
-//! is good.
+//! 0, 1 when memory for temporaries ran out, 2 when an integer was divided by zero, or 3 when a temporary was to
+//! have less than 0 elements. Where loops end early, `pool` points to the address of the byte that says so. Needs
+//! `-fwrapv`: integers wrap. gcc's names of x86 builtins stand behind `CX_GCC_...` macros where its generic
+//! conversion is slow; clang's generic conversion is good.
 
 mod arithmetic;
 mod convert;

@@ -1,6 +1,6 @@
 //! What an expression knows of all that is in it, so that a pass that looks for it leaves others alone.
 
-use super::{Expr, Intrinsic, Node};
+use super::{BinaryOp, Expr, Intrinsic, Node};
 
 /// What there is in an expression that few passes look for: a set of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +52,49 @@ impl Holds {
 }
 
 impl Expr {
+    /// Whether memory is read in it.
+    pub fn reads_memory(&self) -> bool {
+        self.0.holds.has(Holds::LOAD)
+    }
+
+    /// Whether an integer in it is divided by anything but a constant other than 0.
+    pub fn divides(&self) -> bool {
+        self.0.holds.has(Holds::DIVISION)
+    }
+
+    /// The operand that decides which of the others are evaluated, where one does: the condition of `if_then_else`, and of a
+    /// selection that has an arm that divides, and the left side of `and` and `or`.
+    pub fn decider(&self) -> Option<&Expr> {
+        match self.node() {
+            Node::IfThenElse(first, ..) | Node::Binary(BinaryOp::And | BinaryOp::Or, first, _) => Some(first),
+            Node::Select(first, a, b) if a.divides() || b.divides() => Some(first),
+            _ => None,
+        }
+    }
+
+    /// What this node by itself divides an integer by, if it does.
+    pub fn divisor(&self) -> Option<&Expr> {
+        match self.node() {
+            Node::Binary(op, _, divisor) if op.is_division() && !divisor.dtype().is_float() => Some(divisor),
+            _ => None,
+        }
+    }
+
+    /// Whether a condition in it is marked as nearly always true.
+    pub fn has_likely(&self) -> bool {
+        self.0.holds.has(Holds::LIKELY)
+    }
+
+    /// Whether it may fail where the program does not compute it: it reads memory or divides.
+    pub fn may_fail(&self) -> bool {
+        self.reads_memory() || self.divides()
+    }
+
+    /// Whether a selection in it has an arm that may fail.
+    pub fn has_unsafe_select(&self) -> bool {
+        self.0.holds.has(Holds::UNSAFE_SELECT)
+    }
+
     /// Whether it is a constant integer other than 0 in every lane.
     pub fn is_nonzero(&self) -> bool {
         match self.node() {

@@ -10,7 +10,7 @@ pub mod small;
 use std::collections::HashMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
-use coulis_ir::{Buffer, DType, Kernel, Param, Stmt, Target, TargetKind};
+use coulis_ir::{Buffer, DType, Kernel, Param, Stmt, Target};
 use coulis_lower::{Options, lower};
 
 /// A scalar value.

@@ -171,7 +171,7 @@ fn place_fold(
 #[cfg(test)]
 pub(super) mod tests {
     use coulis_ir::args::{ArrayInfo, compact_strides};
-    use coulis_ir::{BlockLimits, DType, Target, TargetKind};
+    use coulis_ir::{DType, Target};
     use coulis_reducers::{NormalizationRequest, ReducerRequest, find_normalization};
 
     use super::*;

@@ -49,9 +49,10 @@ const OF_A_LANE: i64 = 7;
 const TILE: i64 = 8;
 /// Rows of fewer blocks are few.
 const FEW_BLOCKS: i64 = 16;
-/// Halves of vectors in a row, at most, that are taken for whole ones where elements are widened, and twice those where they are not; of
-/// more the steps are most of the work. Measured, as the next two, on Zen 4.
+/// Halves of vectors in a row, at most, that are taken for whole ones: of elements that are widened, and of others. Of more the steps
+/// are most of the work. Measured, as the next two, on Zen 4.
 const MOST_HALVES: i64 = 8;
+const MOST_HALVES_AS_WIDE: i64 = 3;
 /// Bytes that one instruction reads and widens floats from.
 const WIDENED_BYTES: i64 = 16;
 /// Elements of so many bytes fill whole vectors as fast as halves.
@@ -163,8 +164,9 @@ fn head(facts: &Facts, extent: i64, tiled: i64) -> Option<Head> {
         return whole;
     }
     let Some(half) = head_of(facts, extent, tiled, vector / 2) else { return whole };
-    let is_wider = state_bytes(&facts.spec.reducer) > bytes;
-    let is_few = extent <= if is_wider { MOST_HALVES } else { MOST_HALVES / 2 - 1 } * half.short;
+    let is_widened = state_bytes(&facts.spec.reducer) > bytes;
+    let most = if is_widened { MOST_HALVES } else { MOST_HALVES_AS_WIDE };
+    let is_few = extent <= most * half.short;
     let is_read_at_once = half.short * bytes >= WIDENED_BYTES;
     let is_less = match facts.spec.reducer.fields.len() {
         1 => is_few && (is_read_at_once || whole.is_some() && element.is_int()),

@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::program::OutputSpec;
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::print::print_kernel;
-use coulis_ir::{BlockLimits, DType, Expr, TargetKind};
+use coulis_ir::{DType, Expr};
 use coulis_schedule::build_nest;
 
 fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {

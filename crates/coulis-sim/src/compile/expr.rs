@@ -56,7 +56,7 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                 let f = cast::<W>(a.dtype(), expr.dtype());
                 self.expr(a)?.into_iter().map(|x| self.map1(f, x)).collect()
             }
-            Node::Select(c, a, b) if lanes > 1 || !(a.divides() || b.divides()) => {
+            Node::Select(c, a, b) if lanes > 1 || expr.decider().is_none() => {
                 let (c, a, b) = (self.expr(c)?, self.expr(a)?, self.expr(b)?);
                 (0..lanes).map(|i| self.choose(c[i], a[i], b[i])).collect()
             }
