@@ -91,7 +91,7 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     let pages_of = |lanes: i64| if is_walk(lanes) { block_pages(extent * width, most_pages) } else { 1 };
     let runs = facts.runs(LONGEST_RUN);
     let is_alone = facts.unroll_of(runs.lanes, runs.state_bytes) == 1 && pages_of(runs.lanes) == 1;
-    let narrower = facts.of_one_register(&runs).filter(|narrower| {
+    let narrower = facts.of_one_register(&runs, facts.target.vector_bytes.into()).filter(|narrower| {
         let is_headed = facts.spec.problem.dims.len() > 1
             && n_reduced == 1
             && facts.chunks(facts.spec.problem.n_outputs, extent) == 1

@@ -74,12 +74,12 @@ impl Facts<'_> {
         Runs { lanes, state_bytes, steps, chains, operations, walked_again: of_walks > 0, are_narrower }
     }
 
-    /// The same runs of as many lanes as one register holds, where they have more. Each lane is closed into a state as often as it
+    /// The same runs of as many lanes as one register of so many bytes holds, where they have more. Each lane is closed into a state as often as it
     /// has runs, and fewer lanes of longer runs are closed more seldom.
-    pub fn of_one_register(&self, runs: &Runs) -> Option<Runs> {
+    pub fn of_one_register(&self, runs: &Runs, register: i64) -> Option<Runs> {
         let quick = self.spec.reducer.quick.as_ref().filter(|_| runs.steps > 1)?;
         let widest = quick.vector_dtypes(runs.steps).iter().map(|dtype| dtype.bytes()).max()?;
-        let lanes = i64::from(self.target.vector_bytes) / widest as i64;
+        let lanes = register / widest as i64;
         let chains = if runs.chains > 1 { self.chains(quick, lanes) } else { 1 };
         let operations = runs.operations * lanes / runs.lanes;
         (lanes < runs.lanes).then_some(Runs { lanes, chains, operations, ..*runs })

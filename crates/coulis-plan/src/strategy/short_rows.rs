@@ -50,9 +50,13 @@ const TILE: i64 = 8;
 /// Rows of fewer blocks are few.
 const FEW_BLOCKS: i64 = 16;
 /// Halves of vectors in a row, at most, that are taken for whole ones: of elements that are widened, and of others. Of more the steps
-/// are most of the work. Measured, as the next two, on Zen 4.
+/// are most of the work. Measured, as the next ones, on Zen 4.
 const MOST_HALVES: i64 = 8;
 const MOST_HALVES_AS_WIDE: i64 = 3;
+/// Steps of a run of halves, at most.
+const MOST_HALVES_IN_RUNS: i64 = 16;
+/// Bytes of an element of a run of floats.
+const RUN_BYTES: i64 = 4;
 /// Bytes that one instruction reads and widens floats from.
 const WIDENED_BYTES: i64 = 16;
 /// Elements of so many bytes fill whole vectors as fast as halves.
@@ -167,10 +171,15 @@ fn head(facts: &Facts, extent: i64, tiled: i64) -> Option<Head> {
     let is_widened = state_bytes(&facts.spec.reducer) > bytes;
     let most = if is_widened { MOST_HALVES } else { MOST_HALVES_AS_WIDE };
     let is_few = extent <= most * half.short;
-    let is_read_at_once = half.short * bytes >= WIDENED_BYTES;
-    let is_less = match facts.spec.reducer.fields.len() {
-        1 => is_few && (is_read_at_once || whole.is_some() && element.is_int()),
-        _ => is_read_at_once && element.is_float() && half.run > 1,
+    let is_read_at_once = |lanes: i64| lanes * bytes >= WIDENED_BYTES;
+    let is_less = if half.run > 1 {
+        let (in_halves, is_long) = (half.lanes * RUN_BYTES < vector, half.run > MOST_HALVES_IN_RUNS);
+        element.is_float()
+            && is_read_at_once(if in_halves { half.lanes } else { half.short })
+            && !(in_halves && is_long)
+    } else {
+        let is_one_field = facts.spec.reducer.fields.len() == 1;
+        is_one_field && is_few && (is_read_at_once(half.short) || whole.is_some() && element.is_int())
     };
     if is_less { Some(half) } else { whole }
 }
@@ -187,7 +196,7 @@ fn head_of(facts: &Facts, extent: i64, tiled: i64, vector: i64) -> Option<Head> 
         return None;
     }
     let lanes = if extent / short > LONGEST_CHAIN { 2 * short } else { short };
-    let head = head_in_runs(facts, extent, short).unwrap_or(Head {
+    let head = head_in_runs(facts, extent, short, vector).unwrap_or(Head {
         length: extent / lanes * lanes,
         lanes,
         short,
@@ -217,14 +226,17 @@ fn overlaps(facts: &Facts, rest: i64, lanes: i64) -> bool {
 
 /// Runs that fold rows to vectors of lanes of their own state, which are folded to the short vector then; `None` where there are none,
 /// and where each row is to be asked whether that spoilt it, which costs more than runs save.
-fn head_in_runs(facts: &Facts, extent: i64, short: i64) -> Option<Head> {
+fn head_in_runs(facts: &Facts, extent: i64, short: i64, vector: i64) -> Option<Head> {
     if is_asked(facts) {
         return None;
     }
     let runs = facts.runs(SHORT_BY_VECTORS);
+    // Halves gain where elements are widened to those of runs.
+    let is_widened = (facts.spec.inputs[0].bytes() as i64) < RUN_BYTES;
+    let register = if is_widened { vector } else { facts.target.vector_bytes.into() };
     let n_runs = |runs: &Runs| ceil_div(extent / runs.lanes, runs.steps).max(1);
     let narrower = facts
-        .of_one_register(&runs)
+        .of_one_register(&runs, register)
         .filter(|of_one| of_one.lanes >= short && n_runs(of_one) == n_runs(&runs));
     let runs = narrower.unwrap_or(runs);
     let (lanes, longest, n_runs) = (runs.lanes, runs.steps, n_runs(&runs));

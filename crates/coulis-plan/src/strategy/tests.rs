@@ -348,6 +348,8 @@ fn short_rows_are_folded_by_halves_where_the_machine_works_by_halves() {
         ("sum", DType::F32, 12, 1, 4),
         ("sum", DType::F32, 64, 8, 8),
         ("sum", DType::F16, 16, 8, 8),
+        ("sum", DType::F16, 64, 8, 4),
+        ("sum", DType::F16, 200, 8, 8),
         ("sum", DType::I8, 16, 8, 4),
         ("sum", DType::I8, 8, 1, 1),
         ("sum", DType::F64, 32, 8, 8),
