@@ -49,6 +49,16 @@ def test_tensors_of_torch_stay_on_the_gpu():
         coulis.max(x, 2, where=torch.zeros_like(mask))
 
 
+def test_out_may_overlap_the_mask():
+    torch = pytest.importorskip("torch")
+    mask = torch.ones(100, 100, dtype=torch.bool, device="cuda")
+    mask[-1] = False
+    x = torch.ones(100, 100, device="cuda")
+    found = coulis.reduce(x, ["any", "sum"], 1, where=mask, out={"any": mask[-1]})
+    wanted = [True] * 99 + [False]
+    assert found.any.tolist() == wanted and found.sum.tolist() == [100 * taken for taken in wanted]
+
+
 def test_out_beta_and_streams_of_torch():
     torch = pytest.importorskip("torch")
     x = torch.from_numpy(X).cuda()
