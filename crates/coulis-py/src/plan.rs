@@ -143,15 +143,9 @@ fn bench_of<'py>(
         return Err(PyValueError::new_err(message));
     }
     let info = infos.swap_remove(0);
-    let workload = Workload {
-        id: "bench".to_owned(),
-        dtype: info.dtype,
-        shape: info.shape,
-        axes: axes(axis)?,
-        ops: ops.names,
-        out_dtype: None,
-        plan: None,
-    };
+    let strides = Some(info.strides);
+    let workload =
+        Workload { strides, ..Workload::new("bench", info.dtype, info.shape, axes(axis)?, ops.names) };
     let options = coulis::bench::Options {
         init: Init::Integers,
         verify,

@@ -1,9 +1,9 @@
 //! How long coulis takes from a call to a kernel's text: `compile_times cuda|cpu SUITE.json... [--runs N]
-//! [--stages] [--texts DIR] [--only ID]`.
+//! [--stages] [--traces] [--texts DIR] [--only ID]`.
 //!
 //! A line a workload, in microseconds of the fastest of some runs: the plan (with the check of the call), the nest, the
 //! passes, the verifier, the text, and all of them; then the steps of analysis, the lines of the text, and
-//! the plan's name. `--stages` prints every pass beside it, `--texts` keeps the texts.
+//! the plan's name. `--stages` prints every pass beside it, `--traces` its schedule, `--texts` keeps the texts.
 
 use coulis::TargetChoice;
 use coulis::bench::{Stages, parse_suite, stages};
@@ -19,12 +19,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("cpu") => TargetChoice::Cpu,
         _ => return Err("the first word is to be `cuda` or `cpu`".into()),
     };
-    let (mut files, mut runs, mut in_stages, mut texts, mut only) = (Vec::new(), 20usize, false, None, None);
+    let (mut files, mut runs, mut texts, mut only) = (Vec::new(), 20usize, None, None);
+    let (mut in_stages, mut with_traces) = (false, false);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("`{word}` takes a value"));
         match word.as_str() {
             "--runs" => runs = value()?.parse()?,
             "--stages" => in_stages = true,
+            "--traces" => with_traces = true,
             "--texts" => texts = Some(value()?),
             "--only" => only = Some(value()?),
             _ => files.push(word),
@@ -57,6 +59,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 for stage in &best.stages {
                     println!("    {:32} {:>8.0} {:>8}", stage.name, stage.seconds * 1e6, stage.n_steps);
                 }
+            }
+            if with_traces {
+                println!("{}", best.trace);
             }
             if let Some(folder) = &texts {
                 std::fs::write(format!("{folder}/{}.txt", workload.id), &best.text)?;

@@ -132,7 +132,7 @@ impl Report {
 
 /// Makes the input, prepares, launches, checks, and times what was found right or not to be known.
 pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> {
-    measure_on(&input(workload.dtype, &workload.shape, options.init)?, workload, options)
+    measure_on(&workload.input(options.init)?, workload, options)
 }
 
 /// The same on an input that is made already.

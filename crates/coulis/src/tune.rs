@@ -10,7 +10,7 @@ pub(crate) mod record;
 
 use coulis_plan::tuned::{Changes, Knob, changed};
 
-use crate::bench::{Amount, Init, Options, Verdict, Workload, input, measure_on};
+use crate::bench::{Amount, Init, Options, Verdict, Workload, measure_on};
 use crate::device;
 use crate::error::Error;
 use crate::reduce::{check, choose, plan, planned_for};
@@ -272,15 +272,15 @@ impl<'a> Search<'a> {
     /// Whether the candidate's results are right on the proof shape.
     fn proves(&self, changes: &Changes) -> bool {
         let options = self.options(changes, true, None);
-        let measured = input(self.proof.dtype, &self.proof.shape, Init::Uniform)
-            .and_then(|input| measure_on(&input, &self.proof, &options));
+        let measured =
+            self.proof.input(Init::Uniform).and_then(|input| measure_on(&input, &self.proof, &options));
         measured.is_ok_and(|report| report.verdict.as_ref().is_some_and(Verdict::is_verified))
     }
 
     /// Median seconds of the workload; `None` where the candidate does not run, as for want of registers.
     fn time(&mut self, changes: &Changes) -> Result<Option<f64>, Error> {
         if self.input.is_none() {
-            self.input = Some(input(self.workload.dtype, &self.workload.shape, Init::Uniform)?);
+            self.input = Some(self.workload.input(Init::Uniform)?);
         }
         let options = self.options(changes, false, Some(Amount::Seconds(self.options.seconds)));
         let Some(input) = &self.input else { return Ok(None) };
@@ -387,8 +387,7 @@ mod tests {
             let ops = vec!["sum".to_owned()];
             let id = "w".to_owned();
             let shape = shape.to_vec();
-            let workload =
-                Workload { id, dtype: DType::F32, shape, axes: None, ops, out_dtype: None, plan: None };
+            let workload = Workload::new(id, DType::F32, shape, None, ops);
             proofs(&workload).swap_remove(0).shape
         };
         assert_eq!(of(&[100, 7]), [100, 7]);
@@ -414,8 +413,7 @@ mod tests {
         for (dtype, shape, axes) in cases {
             let (shape, axes) = (shape.to_vec(), Some(axes.to_vec()));
             let ops = vec!["sum".to_owned()];
-            let workload =
-                Workload { id: "w".to_owned(), dtype, shape, axes, ops, out_dtype: None, plan: None };
+            let workload = Workload::new("w", dtype, shape, axes, ops);
             let request = workload.request().unwrap();
             let call = check(&[workload.array_info()], &request).unwrap();
             let choice = coulis_plan::choose(&call.spec, &facts).unwrap();

@@ -94,15 +94,8 @@ fn what_the_planner_splits_by_itself_is_exact() {
         let trace = plan(&[array_info(&input[0])], &request).unwrap().trace;
         assert_eq!(trace.contains("grid_finish(\"last_block\")"), in_last_block, "{shape:?}: {trace}");
         check(&input, &request).unwrap_or_else(|why| panic!("{shape:?}: {why}"));
-        let workload = Workload {
-            id: "split".to_owned(),
-            dtype: DType::F32,
-            shape: shape.to_vec(),
-            axes: Some(axes.to_vec()),
-            ops: vec!["sum".to_owned(), "max".to_owned()],
-            out_dtype: None,
-            plan: None,
-        };
+        let ops = vec!["sum".to_owned(), "max".to_owned()];
+        let workload = Workload::new("split", DType::F32, shape.to_vec(), Some(axes.to_vec()), ops);
         let text = stages(&workload, &TargetChoice::Cuda { arch: None }).unwrap().text;
         let is_one = shape.iter().product::<i64>() <= 4096 || in_last_block;
         assert_eq!(text.matches("__global__").count(), if is_one { 1 } else { 2 }, "{shape:?}");

@@ -144,14 +144,11 @@ fn one(args: &Args, shape: &[i64]) -> Result<(), Failure> {
     };
     let input = args.dtype.unwrap_or(DType::F16);
     let is_half = matches!(input, DType::F16 | DType::BF16);
+    let id = shape.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+    let ops = args.ops.as_ref().map_or_else(|| vec!["mean".into(), "meansq".into()], |ops| ops.0.clone());
     let workload = Workload {
-        id: shape.iter().map(i64::to_string).collect::<Vec<_>>().join("x"),
-        dtype: input,
-        shape: shape.to_vec(),
-        axes: Some(axes),
-        ops: args.ops.as_ref().map_or_else(|| vec!["mean".into(), "meansq".into()], |ops| ops.0.clone()),
         out_dtype: (is_half && args.ops.is_none()).then_some(DType::F32),
-        plan: None,
+        ..Workload::new(id, input, shape.to_vec(), Some(axes), ops)
     };
     let init = match args.init {
         Some(0) => Init::Zeros,
@@ -288,6 +285,7 @@ fn entry(report: &Report) -> Value {
         "id": workload.id,
         "dtype": workload.dtype.name(),
         "shape": workload.shape,
+        "strides": workload.strides,
         "axes": workload.axes,
         "ops": workload.ops,
         "ms": report.timing.map(|timing| ms(timing.median)),

@@ -135,15 +135,10 @@ fn workloads(args: &Args) -> Result<Vec<Workload>, Failure> {
         return Ok(list.into_iter().map(|workload| workload.halved(args.max_bytes)).collect());
     }
     let shape = args.shape.as_ref().map(|shape| shape.0.clone()).unwrap_or_default();
-    Ok(vec![Workload {
-        id: shape.iter().map(i64::to_string).collect::<Vec<_>>().join("x"),
-        dtype: args.dtype,
-        shape,
-        axes: args.axis.as_ref().map(|axes| axes.0.clone()),
-        ops: args.ops.as_ref().map(|ops| ops.0.clone()).unwrap_or_default(),
-        out_dtype: None,
-        plan: None,
-    }])
+    let id = shape.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+    let axes = args.axis.as_ref().map(|axes| axes.0.clone());
+    let ops = args.ops.as_ref().map(|ops| ops.0.clone()).unwrap_or_default();
+    Ok(vec![Workload::new(id, args.dtype, shape, axes, ops)])
 }
 
 /// The bar of a workload, where someone looks on.

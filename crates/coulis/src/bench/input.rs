@@ -4,6 +4,7 @@ use coulis_io::{AlignedBytes, Array};
 use coulis_ir::{DType, float8};
 use half::{bf16, f16};
 
+use super::Workload;
 use crate::error::Error;
 
 /// The values of an input, numbered as on the command line.
@@ -38,6 +39,38 @@ pub fn input(dtype: DType, shape: &[i64], init: Init) -> Result<Array, Error> {
         chunk.copy_from_slice(&block[..chunk.len()]);
     }
     Ok(Array::from_owned(dtype, shape, bytes)?)
+}
+
+impl Workload {
+    /// Its input: a row-major array of these values, or a view of memory that is full of them.
+    ///
+    /// # Errors
+    /// A shape that no memory holds.
+    pub fn input(&self, init: Init) -> Result<Array, Error> {
+        let Some(strides) = &self.strides else {
+            if self.start == 0 {
+                return input(self.dtype, &self.shape, init);
+            }
+            return Workload { strides: Some(self.array_info().strides), ..self.clone() }.input(init);
+        };
+        let too_far = || {
+            let Workload { dtype, shape, .. } = self;
+            Error::user(
+                "bench/shape",
+                format!("the shape {shape:?} of {dtype} by strides {strides:?} is too large"),
+            )
+        };
+        let reach = |backwards: bool| -> Option<i64> {
+            let those = self.shape.iter().zip(strides).filter(|(_, stride)| (**stride < 0) == backwards);
+            those
+                .map(|(&length, &stride)| (length - 1).max(0).checked_mul(stride.checked_abs()?))
+                .try_fold(0i64, |all, one| all.checked_add(one?))
+        };
+        let before = reach(true).and_then(|reach| reach.checked_add(self.start)).ok_or_else(too_far)?;
+        let n =
+            reach(false).and_then(|reach| reach.checked_add(before)?.checked_add(1)).ok_or_else(too_far)?;
+        Ok(input(self.dtype, &[n], init)?.view(&self.shape, strides, before)?)
+    }
 }
 
 /// Bytes of the first `n` elements.

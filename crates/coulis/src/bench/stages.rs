@@ -7,7 +7,6 @@
 use std::time::Instant;
 
 use coulis_codegen::{dialect_named, emit, emit_module};
-use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::simplify::n_steps;
 use coulis_schedule::build_nest;
 
@@ -34,6 +33,8 @@ pub struct Stage {
 pub struct Stages {
     /// Name of the plan.
     pub plan: String,
+    /// Its schedule as text.
+    pub trace: String,
     /// In order.
     pub stages: Vec<Stage>,
     /// What comes out: CUDA text, or C.
@@ -79,10 +80,8 @@ pub fn stages(workload: &Workload, target: &TargetChoice) -> Result<Stages, Erro
         false => DeviceChoice::Cpu,
     };
     let request = Request { device, tuned: Tuned::Ignored, ..workload.request()? };
-    let strides = compact_strides(&workload.shape);
-    let info = ArrayInfo { dtype: workload.dtype, shape: workload.shape.clone(), strides };
     let mut watch = Watch { stages: Vec::new(), start: Instant::now(), simplified: n_steps() };
-    let call = check(&[info], &request)?;
+    let call = check(&[workload.array_info()], &request)?;
     watch.lap("check");
     let planned = planned_for(&call, &request, &facts)?;
     watch.lap("plan");
@@ -99,5 +98,5 @@ pub fn stages(workload: &Workload, target: &TargetChoice) -> Result<Stages, Erro
         }
     };
     watch.lap("emit");
-    Ok(Stages { plan: planned.info.name, stages: watch.stages, text })
+    Ok(Stages { plan: planned.info.name, trace: planned.info.trace, stages: watch.stages, text })
 }

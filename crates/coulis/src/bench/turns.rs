@@ -11,7 +11,7 @@ use coulis_io::{AlignedBytes, Array};
 use coulis_runtime::median;
 use coulis_runtime::stream::{Floor, words, words_mut};
 
-use super::{Amount, Checked, Options, Report, Timing, Verdict, Workload, checked, input};
+use super::{Amount, Checked, Options, Report, Timing, Verdict, Workload, checked};
 use crate::error::Error;
 use crate::reduce::Prepared;
 
@@ -202,7 +202,7 @@ pub fn in_turns(
         let message = format!("calls in turns have one input; {}, {}", of(first), of(other));
         return Err(Error::user("bench/turns", message));
     }
-    let input = input(first.dtype, &first.shape, options.init)?;
+    let input = first.input(options.init)?;
     let (mut calls, mut reports) = (Vec::new(), Vec::new());
     for workload in workloads {
         let Checked { prepared, report } = checked(&input, workload, options)?;

@@ -1,6 +1,7 @@
 //! What is measured: an element type, a shape, reduced axes and statistics; alone or as a suite in JSON.
 
 use coulis_ir::DType;
+use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::dtype::UnknownDType;
 use coulis_plan::tuned::Knob;
 use serde_json::Value;
@@ -12,8 +13,12 @@ pub struct Workload {
     pub id: String,
     /// Element type of the input.
     pub dtype: DType,
-    /// Shape of the input, which is row-major.
+    /// Shape of the input.
     pub shape: Vec<i64>,
+    /// Strides of the input in elements, as many as the shape has lengths; `None` is row-major.
+    pub strides: Option<Vec<i64>>,
+    /// Elements of the memory that lie before the input's lowest one, as of a view that begins within it.
+    pub start: i64,
     /// Reduced axes; `None` is all.
     pub axes: Option<Vec<i64>>,
     /// Statistics of one call, or one normalization by itself.
@@ -25,10 +30,37 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// A row-major input, statistics of their own types, the planner's plan.
+    pub fn new(
+        id: impl Into<String>,
+        dtype: DType,
+        shape: Vec<i64>,
+        axes: Option<Vec<i64>>,
+        ops: Vec<String>,
+    ) -> Workload {
+        Workload {
+            id: id.into(),
+            dtype,
+            shape,
+            strides: None,
+            start: 0,
+            axes,
+            ops,
+            out_dtype: None,
+            plan: None,
+        }
+    }
+
     /// Bytes of the input; saturates where no machine could hold them.
     pub fn n_bytes(&self) -> u64 {
         let width = self.dtype.bytes() as u64;
         self.shape.iter().fold(width, |n, &extent| n.saturating_mul(extent.max(0) as u64))
+    }
+
+    /// The input without its data.
+    pub fn array_info(&self) -> ArrayInfo {
+        let strides = self.strides.clone().unwrap_or_else(|| compact_strides(&self.shape));
+        ArrayInfo { dtype: self.dtype, shape: self.shape.clone(), strides }
     }
 
     /// The same with the first axis halved until the input has at most `max_bytes` (or the axis has length 1).
@@ -82,8 +114,8 @@ fn named(id: &str) -> String {
     if id.is_empty() { String::new() } else { format!(" (`{id}`)") }
 }
 
-/// Reads a suite: `{"workloads": [{"id", "dtype", "shape", "axes", "ops", "out_dtype"?, "plan"?}]}`, or the list alone. A
-/// plan is an object with the name of a `strategy` and a value for each parameter that is not the planner's.
+/// Reads a suite: `{"workloads": [{"id", "dtype", "shape", "strides"?, "start"?, "axes", "ops", "out_dtype"?, "plan"?}]}`,
+/// or the list alone. A plan is an object with the name of a `strategy` and a value for each parameter that is not the planner's.
 pub fn parse_suite(text: &str) -> Result<Vec<Workload>, SuiteError> {
     let suite: Value = serde_json::from_str(text)?;
     let list = suite.get("workloads").unwrap_or(&suite).as_array().ok_or(SuiteError::NoList)?;
@@ -124,6 +156,21 @@ fn workload(at: usize, entry: &Value) -> Result<Workload, SuiteError> {
         .and_then(|ops| ops.iter().map(|op| op.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>());
     Ok(Workload {
         dtype: dtype("dtype")?.ok_or_else(|| wrong("dtype", "the name of an element type"))?,
+        strides: match member("strides") {
+            None => None,
+            Some(_) => Some(
+                integers("strides")
+                    .filter(|strides| shape.as_ref().is_none_or(|shape| shape.len() == strides.len()))
+                    .ok_or_else(|| wrong("strides", "a list of as many integers as the shape has lengths"))?,
+            ),
+        },
+        start: match member("start") {
+            None => 0,
+            Some(start) => start
+                .as_i64()
+                .filter(|&start| start >= 0)
+                .ok_or_else(|| wrong("start", "a number of elements of at least 0"))?,
+        },
         shape: shape.ok_or_else(|| wrong("shape", "a list of lengths of at least 0"))?,
         axes,
         ops: ops.filter(|ops| !ops.is_empty()).ok_or_else(|| wrong("ops", "a list of statistics"))?,
@@ -168,6 +215,20 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_may_be_a_view() {
+        let with = ONE.replace("[600, 28]", "[600, 28], \"strides\": [29, -1], \"start\": 2");
+        let found = parse_suite(&with).unwrap().remove(0);
+        assert_eq!((found.strides.as_deref(), found.start), (Some(&[29, -1][..]), 2));
+        let input = found.input(crate::bench::Init::Ones).unwrap();
+        assert_eq!(input.storage().0.len(), 2 * (2 + 599 * 29 + 27 + 1));
+        assert_eq!(input.storage().1, 2 * (2 + 27));
+        let row_major = parse_suite(&ONE.replace("[600, 28]", "[600, 28], \"start\": 1")).unwrap().remove(0);
+        assert_eq!(row_major.input(crate::bench::Init::Ones).unwrap().storage().1, 2);
+        let broadcast = Workload { strides: Some(vec![0, i64::MIN]), ..found };
+        assert!(broadcast.input(crate::bench::Init::Ones).is_err());
+    }
+
+    #[test]
     fn a_wrong_suite_says_which_workload_and_what_is_legal() {
         for (from, to, want) in [
             ("\"a\"", "7", "workload 0: `id` is to be a name, got 7"),
@@ -175,6 +236,16 @@ mod tests {
                 "[600, 28]",
                 "[600, -1]",
                 "workload 0 (`a`): `shape` is to be a list of lengths of at least 0, got [600,-1]",
+            ),
+            (
+                "[600, 28]",
+                "[600, 28], \"strides\": [1]",
+                "workload 0 (`a`): `strides` is to be a list of as many integers as the shape has lengths, got [1]",
+            ),
+            (
+                "[600, 28]",
+                "[600, 28], \"start\": -1",
+                "workload 0 (`a`): `start` is to be a number of elements of at least 0, got -1",
             ),
             ("[1]", "1", "workload 0 (`a`): `axes` is to be a list of integers, got 1"),
             ("[\"sum\"]", "[]", "workload 0 (`a`): `ops` is to be a list of statistics, got []"),

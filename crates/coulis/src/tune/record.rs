@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 
-use coulis_ir::args::ArrayInfo;
 use coulis_plan::tuned::{Changes, Knob};
 use coulis_reducers::find_normalization;
 use coulis_runtime::Cache;
@@ -101,12 +100,6 @@ impl Record {
 }
 
 impl Workload {
-    /// The input without its data.
-    pub(crate) fn array_info(&self) -> ArrayInfo {
-        let strides = coulis_ir::args::compact_strides(&self.shape);
-        ArrayInfo { dtype: self.dtype, shape: self.shape.clone(), strides }
-    }
-
     /// The workload as a call, everything else by default.
     ///
     /// Errors: a normalization together with something else.
