@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod constants;
 pub mod counts;
 pub mod plan;
 pub mod problem;
@@ -10,9 +11,10 @@ pub mod room;
 pub mod strategy;
 pub mod tuned;
 
+pub use constants::Constants;
 pub use counts::Count;
 pub use plan::{Choice, PlanError, Planned, choose, choose_named, replay, schedule};
 pub use problem::{Dim, Problem, ProblemError, Role};
-pub use program::{Map, OutputSpec, Spec, Statement, fixed_stride};
+pub use program::{Map, OutputSpec, Spec, Statement};
 pub use room::Room;
 pub use strategy::{Decline, Facts, Machine, STRATEGIES, Sketch, Strategy};

@@ -7,7 +7,7 @@
 
 use coulis_ir::args::{ArrayInfo, compact_strides};
 
-use crate::program::NEAR;
+use crate::constants::NEAR;
 
 /// Fewer neighbours leave most of a vector empty.
 const FEWEST_NEIGHBOURS: i64 = 8;

@@ -9,6 +9,7 @@ use coulis_ir::{DType, Expr, Intrinsic, Lambda, NanPolicy, Reducer, Var};
 use coulis_reducers::Staged;
 use coulis_tensor::{IterVar, Program, Tensor, TensorError};
 
+use crate::constants::Constants;
 use crate::counts::{Count, counts, without};
 use crate::problem::{Dim, Problem, Role};
 
@@ -49,6 +50,9 @@ pub struct Spec {
     pub problem: Problem,
     /// Types of the inputs, in order.
     pub inputs: Vec<DType>,
+    /// Elements by which each input begins behind an address that every access may have; kernels then have it begin there, with so
+    /// many more in each row.
+    pub offsets: Vec<i64>,
     /// Whether a mask (bool, the last array of the problem's strides) says which elements take part.
     pub mask: bool,
     /// The fold; a product of reducers where several statistics are asked for. Its `finish` takes the fields of `counts`
@@ -104,36 +108,24 @@ fn constant(value: i64) -> Expr {
     Expr::int_of(i128::from(value), DType::I64)
 }
 
-/// Strides of at most so much either way are constants: elements that lie so near to each other are read together.
-pub const NEAR: u64 = 4;
-
-/// The stride of an array along dimension `d` where the kernel may count on it: a few elements either way, or that of an
-/// array without gaps around the next dimension, whose extent is a constant. A row of 5 neighbours is followed by the next
-/// at 5.
-pub fn fixed_stride(dims: &[Dim], constant_extents: &[bool], array: usize, d: usize) -> Option<i64> {
-    let stride = dims[d].strides[array];
-    if stride.unsigned_abs() <= NEAR {
-        return Some(stride);
-    }
-    let next = dims.get(d + 1).filter(|_| constant_extents.get(d + 1) == Some(&true))?;
-    let inner = fixed_stride(dims, constant_extents, array, d + 1)?;
-    (inner.checked_mul(next.extent) == Some(stride)).then_some(stride)
-}
-
 /// A stride that the kernel counts on is a constant; others are symbols bound at the call.
 fn stride_expr(fixed: Option<i64>) -> Expr {
     fixed.map_or_else(|| Var::new("stride", DType::I64).expr(), constant)
 }
 
-/// Makes the program, of one fold or of two. `constant_extents[d]` says that the extent of dimension `d` is written into the
-/// kernel.
-pub fn build(spec: &Spec, constant_extents: &[bool], folds: Folds) -> Result<Statement, TensorError> {
+/// So many further; as it is where that is no further.
+fn behind(at: &Expr, offset: i64) -> Expr {
+    if offset == 0 { at.clone() } else { at.clone() + constant(offset) }
+}
+
+/// Makes the program, of one fold or of two, in which so much is written into the kernel.
+pub fn build(spec: &Spec, constants: &Constants, folds: Folds) -> Result<Statement, TensorError> {
     let dims = &spec.problem.dims;
     let names = axis_names(&spec.problem);
     let extents: Vec<Expr> = dims
         .iter()
         .zip(&names)
-        .zip(constant_extents)
+        .zip(&constants.extents)
         .map(|((dim, name), &is_constant)| {
             if is_constant {
                 constant(dim.extent)
@@ -143,8 +135,12 @@ pub fn build(spec: &Spec, constant_extents: &[bool], folds: Folds) -> Result<Sta
         })
         .collect();
     let placeholder = |array: usize, dtype: DType, name: &str| {
-        let fixed = |d| fixed_stride(dims, constant_extents, array, d);
+        let fixed = |d| constants.stride(dims, array, d);
         let strides: Vec<Expr> = (0..dims.len()).map(|d| stride_expr(fixed(d))).collect();
+        let mut extents = extents.clone();
+        if let Some(row) = extents.last_mut() {
+            *row = behind(row, spec.offset(array));
+        }
         coulis_tensor::placeholder_strided(&extents, &strides, dtype, name)
     };
     let mut inputs = Vec::new();
@@ -156,7 +152,7 @@ pub fn build(spec: &Spec, constant_extents: &[bool], folds: Folds) -> Result<Sta
     let of_role = |reduced: bool| (0..dims.len()).filter(move |&d| dims[d].is_reduced() == reduced);
     let kept: Vec<usize> = of_role(false).collect();
     let reduced: Vec<usize> = of_role(true).collect();
-    let shape = Shape { spec, extents: &extents, names: &names, constant: constant_extents, kept, reduced };
+    let shape = Shape { spec, extents: &extents, names: &names, constants, kept, reduced };
     let beside_types = spec.map.iter().flat_map(|map| &map.beside).enumerate();
     let beside: Vec<Tensor> = beside_types
         .map(|(i, &dtype)| placeholder(spec.n_read() + i, dtype, &format!("E{i}")))
@@ -166,7 +162,8 @@ pub fn build(spec: &Spec, constant_extents: &[bool], folds: Folds) -> Result<Sta
         (_, Some(staged)) => {
             let first = shape.first(staged, &inputs)?;
             let all: Vec<usize> = (0..dims.len()).collect();
-            let kept = Elements { tensors: std::slice::from_ref(&first.kept), mask: None, of: &all };
+            let kept =
+                Elements { tensors: std::slice::from_ref(&first.kept), offsets: &[0], mask: None, of: &all };
             let state = shape.fold(&staged.second, &kept, "S")?;
             let finish = |values: &[Expr]| staged.second.finish(values);
             let results = shape.map(&staged.map, &kept, (&state, &finish), &beside)?;
@@ -174,7 +171,8 @@ pub fn build(spec: &Spec, constant_extents: &[bool], folds: Folds) -> Result<Sta
         }
         (map, None) => {
             let all: Vec<usize> = (0..dims.len()).collect();
-            let elements = Elements { tensors: &inputs, mask: mask.as_ref(), of: &all };
+            let elements =
+                Elements { tensors: &inputs, offsets: &spec.offsets, mask: mask.as_ref(), of: &all };
             let state = shape.fold(&spec.reducer, &elements, "S")?;
             let finish = |values: &[Expr]| spec.reducer.finish(&shape.all_fields(values));
             let results = match map {
@@ -216,6 +214,8 @@ type Finish<'a> = &'a dyn Fn(&[Expr]) -> Vec<Expr>;
 struct Elements<'a> {
     /// One a value of an element.
     tensors: &'a [Tensor],
+    /// Elements in each row of these that are before the first.
+    offsets: &'a [i64],
     /// Which elements take part.
     mask: Option<&'a Tensor>,
     /// The dimensions of these, in their order.
@@ -226,7 +226,14 @@ impl Elements<'_> {
     /// One element, by its index in each dimension of the problem.
     fn at(&self, index: &[Expr]) -> Vec<Expr> {
         let own: Vec<Expr> = self.of.iter().map(|&d| index[d].clone()).collect();
-        self.tensors.iter().map(|t| t.at(own.clone())).collect()
+        let at = |(tensor, offset): (&Tensor, &i64)| {
+            let mut own = own.clone();
+            if let Some(in_row) = own.last_mut() {
+                *in_row = behind(in_row, *offset);
+            }
+            tensor.at(own)
+        };
+        self.tensors.iter().zip(self.offsets).map(at).collect()
     }
 }
 
@@ -235,7 +242,7 @@ struct Shape<'a> {
     spec: &'a Spec,
     extents: &'a [Expr],
     names: &'a [String],
-    constant: &'a [bool],
+    constants: &'a Constants,
     kept: Vec<usize>,
     reduced: Vec<usize>,
 }
@@ -303,7 +310,7 @@ impl Shape<'_> {
     /// The first of two folds, and what is kept of the elements by what it gives.
     fn first(&self, staged: &Staged, inputs: &[Tensor]) -> Result<FirstFold, TensorError> {
         let all: Vec<usize> = (0..self.spec.problem.dims.len()).collect();
-        let elements = Elements { tensors: inputs, mask: None, of: &all };
+        let elements = Elements { tensors: inputs, offsets: &self.spec.offsets, mask: None, of: &all };
         let state = self.fold(&staged.first, &elements, "G")?;
         let finished = self.finished("H", &state, &|values| staged.first.finish(values))?;
         let (extents, names) = (self.extents(&all), self.names(&all));
@@ -371,8 +378,8 @@ impl Shape<'_> {
         let dims = &self.spec.problem.dims;
         let result = self.spec.n_read() + n_beside;
         let size = |d: usize| dims[d].strides[result].unsigned_abs();
-        let is_apart = size(d) <= 1 || (0..dims.len()).all(|o| size(o) >= size(d) || self.constant[o]);
-        fixed_stride(dims, self.constant, result, d).filter(|_| is_apart)
+        let is_apart = size(d) <= 1 || (0..dims.len()).all(|o| size(o) >= size(d) || self.constants[o]);
+        self.constants.stride(dims, result, d).filter(|_| is_apart)
     }
 
     /// The results of the fold as they are, and those of the map, scaled and rounded.
@@ -486,7 +493,27 @@ impl Spec {
         let all_take_part = !mask && reducer.nan == NanPolicy::Propagate;
         let counts = if all_take_part { counts(&reducer) } else { Vec::new() };
         let reducer = without(reducer, &counts);
-        Spec { problem, inputs, mask, reducer, counts, outputs, map }
+        let offsets = vec![0; inputs.len()];
+        Spec { problem, inputs, offsets, mask, reducer, counts, outputs, map }
+    }
+
+    /// The same where inputs begin so many elements behind addresses that every access may have. Nothing is known of one whose
+    /// elements along the innermost dimension are no neighbours, as no access takes several of them, and of one that runs
+    /// backwards, as nothing need be before its last row.
+    #[must_use]
+    pub fn with_offsets(&self, offsets: &[i64]) -> Spec {
+        let dims = &self.problem.dims;
+        let are_next = |array: usize| {
+            dims.last().is_some_and(|row| row.strides[array] == 1)
+                && dims.iter().all(|dim| dim.strides[array] >= 0)
+        };
+        let known = |(array, &offset): (usize, &i64)| if are_next(array) { offset } else { 0 };
+        Spec { offsets: offsets.iter().enumerate().map(known).collect(), ..self.clone() }
+    }
+
+    /// Elements by which an array of the problem begins behind such an address, as far as kernels know; 0 of all but inputs.
+    pub fn offset(&self, array: usize) -> i64 {
+        self.offsets.get(array).copied().unwrap_or(0)
     }
 
     /// Number of kept dimensions.
@@ -501,11 +528,25 @@ impl Spec {
         dtypes
             .chain(beside)
             .enumerate()
-            .map(|(array, dtype)| ArrayInfo {
-                dtype,
-                shape: self.problem.dims.iter().map(|d| d.extent).collect(),
-                strides: self.problem.dims.iter().map(|d| d.strides[array]).collect(),
+            .map(|(array, dtype)| {
+                let mut shape: Vec<i64> = self.problem.dims.iter().map(|d| d.extent).collect();
+                if let Some(row) = shape.last_mut() {
+                    *row += self.offset(array);
+                }
+                ArrayInfo {
+                    dtype,
+                    shape,
+                    strides: self.problem.dims.iter().map(|d| d.strides[array]).collect(),
+                }
             })
+            .collect()
+    }
+
+    /// Where the arrays of [`Spec::array_infos`] begin: elements from the first one of each.
+    pub fn array_starts(&self) -> Vec<i64> {
+        let all = self.problem.starts.iter().enumerate();
+        all.take(self.n_read() + self.map.as_ref().map_or(0, |map| map.beside.len()))
+            .map(|(array, start)| start - self.offset(array))
             .collect()
     }
 
@@ -535,26 +576,5 @@ impl Spec {
             .iter()
             .map(|o| ArrayInfo { dtype: o.dtype, shape: shape.clone(), strides: strides.clone() })
             .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stride_is_fixed_by_the_constant_row_below_it() {
-        let dim = |extent, strides: [i64; 2]| Dim {
-            extent,
-            strides: strides.to_vec(),
-            role: Role::Reduced { position_stride: 1 },
-        };
-        let dims = [dim(9, [400, 400]), dim(100, [4, 8]), dim(4, [1, 1])];
-        let fixed = |constant: [bool; 3], array| [0, 1, 2].map(|d| fixed_stride(&dims, &constant, array, d));
-        assert_eq!(fixed([false, false, true], 0), [None, Some(4), Some(1)]);
-        assert_eq!(fixed([false, false, true], 1), [None, None, Some(1)], "rows with gaps");
-        assert_eq!(fixed([false, false, false], 0), [None, Some(4), Some(1)], "near");
-        assert_eq!(fixed([false, false, false], 1), [None, None, Some(1)]);
-        assert_eq!(fixed([false, true, true], 0), [Some(400), Some(4), Some(1)]);
     }
 }

@@ -11,7 +11,8 @@ use coulis_ir::visit::uses_any;
 use coulis_ir::{NanPolicy, Reducer, Target};
 use coulis_schedule::{Schedule, ScheduleError};
 
-use crate::program::{Folds, Spec, Statement, fixed_stride};
+use crate::constants::Constants;
+use crate::program::{Folds, Spec, Statement};
 use crate::room::Room;
 use work::{stepped, work_of};
 
@@ -23,6 +24,7 @@ mod gpu_kept_rows;
 mod gpu_kept_slabs;
 mod gpu_odd_rows;
 mod gpu_outputs;
+mod gpu_pieces;
 mod gpu_rows;
 mod gpu_short_rows;
 mod gpu_steps;
@@ -61,6 +63,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &gpu_kept_columns::STRATEGY,
     &gpu_short_rows::STRATEGY,
     &gpu_odd_rows::STRATEGY,
+    &gpu_pieces::STRATEGY,
     &gpu_rows::STRATEGY,
     &gpu_columns::STRATEGY,
     &gpu_outputs::STRATEGY,
@@ -210,8 +213,8 @@ pub struct Sketch {
     pub parallel: bool,
     /// Whether the outermost kept loop alone has work for all threads.
     pub outer_is_long: bool,
-    /// Which extents are written into the kernel, by dimension.
-    pub constant: Vec<bool>,
+    /// What of the dimensions is written into the kernel.
+    pub constant: Constants,
 }
 
 impl Sketch {
@@ -390,32 +393,40 @@ impl Facts<'_> {
         lift.body.iter().any(|value| uses_any(value, &lift.params[..self.spec.inputs.len()]))
     }
 
-    /// Every extent: kernels for blocks of threads are written for a shape, so that they have no guard that it does not
-    /// need. The outermost kept one stays a symbol where it does not matter to the kernel, which is `free`.
-    pub fn constant_extents(&self, free: bool) -> Vec<bool> {
+    /// Every extent and stride: kernels for blocks of threads are written for a shape, so that they have no guard that it does not
+    /// need, and accesses as wide as the array allows. The outermost kept one stays a symbol where it does not matter to the kernel, which is `free`.
+    pub fn constants(&self, free: bool) -> Constants {
         let dims = &self.spec.problem.dims;
-        (0..dims.len()).map(|d| d > 0 || !free || dims[0].is_reduced()).collect()
+        let extents = (0..dims.len()).map(|d| d > 0 || !free || dims[0].is_reduced()).collect();
+        Constants { extents, ..self.plain().constant }
     }
 
-    /// Neighbours along the innermost dimension that one access of every input takes, where the extents that `constant`
-    /// says are written into the kernel: a power of two, 1 where some input has none, or has rows that do not all begin
+    /// Neighbours along the innermost dimension that one access of every input takes, where `constant` is written
+    /// into the kernel: a power of two, 1 where some input has none, or has rows that do not all begin
     /// where such an access may.
-    pub fn word_lanes(&self, constant: &[bool]) -> i64 {
+    pub fn word_lanes(&self, constant: &Constants) -> i64 {
         self.word_lanes_of(self.spec.n_read(), constant)
     }
 
     /// The same of the first `n_arrays` arrays of the problem.
-    fn word_lanes_of(&self, n_arrays: usize, constant: &[bool]) -> i64 {
+    fn word_lanes_of(&self, n_arrays: usize, constant: &Constants) -> i64 {
         let dims = &self.spec.problem.dims;
         let widest = self.spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
         let Some(inner) = dims.last() else { return 1 };
         let mut lanes = (i64::from(self.target.vector_bytes) / widest).min(floor_pow2(inner.extent)).max(1);
+        // The last access of a row that others follow is in the row.
+        while dims.len() > 1 && inner.extent % lanes != 0 {
+            lanes /= 2;
+        }
         for array in 0..n_arrays {
             if inner.strides[array] != 1 {
                 return 1;
             }
+            while self.spec.offset(array) % lanes != 0 {
+                lanes /= 2;
+            }
             for d in 0..dims.len() - 1 {
-                let Some(stride) = fixed_stride(dims, constant, array, d) else { return 1 };
+                let Some(stride) = constant.stride(dims, array, d) else { return 1 };
                 while stride % lanes != 0 {
                     lanes /= 2;
                 }
@@ -533,7 +544,10 @@ impl Facts<'_> {
             in_memory: !self.room.has_state(),
             parallel: self.parallel(),
             outer_is_long: self.outer_is_long(),
-            constant: vec![false; self.spec.problem.dims.len()],
+            constant: Constants {
+                extents: vec![false; self.spec.problem.dims.len()],
+                strides: Machine::of(self.target) == Machine::Threads,
+            },
         }
     }
 }

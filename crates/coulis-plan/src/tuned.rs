@@ -200,6 +200,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::constants::Constants;
     use crate::strategy::MapSketch;
     use coulis_ir::{BlockLimits, TargetKind};
 
@@ -256,7 +257,7 @@ mod tests {
             in_memory: false,
             parallel: true,
             outer_is_long: false,
-            constant: vec![true],
+            constant: Constants { extents: vec![true], strides: false },
         }
     }
 

@@ -118,6 +118,11 @@ impl DevicePointer {
         DevicePointer(address)
     }
 
+    /// Where it points.
+    pub fn address(self) -> usize {
+        self.0
+    }
+
     /// The address of another element of the same array, so many bytes further, as if [`DevicePointer::new`] had been given it: for
     /// kernels that were bound to the array as it is seen from there.
     #[must_use]

@@ -1,15 +1,17 @@
 //! `reduce`: arrays in, statistics out, in one read.
 
 mod compiled;
+mod fit;
 mod launch;
 mod memo;
 mod narrow;
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use coulis_io::Array;
-use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
+use coulis_ir::args::ArrayInfo;
 use coulis_ir::eval::Value;
 use coulis_ir::expr::promoted_dtype;
 use coulis_ir::{Claims, DType, Expr, Lambda, Reducer};
@@ -20,7 +22,8 @@ use coulis_runtime::Rates;
 pub(crate) use self::compiled::{choose, planned_for};
 pub(crate) use self::memo::forget as forget_prepared;
 
-use self::compiled::{Chosen, Compiled};
+use self::compiled::Chosen;
+use self::fit::{Fit, Place};
 use crate::device::{self, Opened};
 use crate::error::Error;
 use crate::init::{inits, with_inits};
@@ -32,6 +35,7 @@ pub use crate::empty::Doubt;
 pub use crate::verify::verify_outcome;
 
 /// A checked request: what is folded, and what becomes of it.
+#[derive(Clone)]
 pub struct Call {
     pub(crate) statistics: Vec<Statistic>,
     pub(crate) product: Product,
@@ -296,31 +300,11 @@ pub struct Prepared(Arc<Parts>);
 struct Parts {
     request: Request,
     call: Call,
-    compiled: Arc<Compiled>,
-    bindings: Bindings,
-    infos: Vec<ArrayInfo>,
-    /// Bytes from the first element of each array to where the kernel has it.
-    starts: Vec<isize>,
+    /// The kernel for memory whose first elements are where every access may begin.
+    fit: Fit,
     device: Arc<Opened>,
-    /// The kernel for memory whose first elements are not aligned as `compiled` wants them, once it was needed.
-    by_elements: OnceLock<(Arc<Compiled>, Bindings)>,
-}
-
-impl Parts {
-    fn by_elements(&self) -> Result<&(Arc<Compiled>, Bindings), Error> {
-        if let Some(known) = self.by_elements.get() {
-            return Ok(known);
-        }
-        let compiled = compiled::compile_by_elements(&self.call, &self.request, &self.device)?;
-        let bindings = bound(&compiled, &self.infos)?;
-        Ok(self.by_elements.get_or_init(|| (compiled, bindings)))
-    }
-}
-
-/// The sizes and strides of a kernel for arrays.
-fn bound(compiled: &Compiled, infos: &[ArrayInfo]) -> Result<Bindings, Error> {
-    let args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
-    bind_args(&compiled.signature, &args).map_err(|e| Error::bug("reduce/bind", e))
+    /// Those for other memory, once they were needed.
+    others: Mutex<HashMap<Place, Arc<Fit>>>,
 }
 
 /// What a plan would be, without compiling it.
@@ -415,30 +399,20 @@ fn prepare_anew(inputs: &[ArrayInfo], request: &Request) -> Result<Prepared, Err
     let call = check(inputs, request)?;
     let device = device::open(request)?;
     let compiled = compiled::compile(&call, request, &device)?;
-    let mut infos = call.spec.array_infos();
-    let arrays = call.spec.problem.starts[..infos.len()].to_vec();
-    let outputs = call.spec.output_infos();
-    let priors =
-        outputs.iter().zip(&call.spec.outputs).filter(|(_, o)| o.beta != 0.0).map(|(i, _)| i.clone());
-    infos.extend(priors);
-    infos.extend(outputs.iter().cloned());
-    let starts = arrays.into_iter().chain(std::iter::repeat(call.spec.output_start())).zip(&infos);
-    let starts = starts.map(|(start, info)| start as isize * info.dtype.bytes() as isize).collect();
-    let bindings = bound(&compiled, &infos)?;
-    let request = request.without_data();
-    let by_elements = OnceLock::new();
-    Ok(Prepared(Arc::new(Parts { request, call, compiled, bindings, infos, starts, device, by_elements })))
+    let fit = Fit::new(compiled, &call.spec)?;
+    let (request, others) = (request.without_data(), Mutex::default());
+    Ok(Prepared(Arc::new(Parts { request, call, fit, device, others })))
 }
 
 impl Prepared {
     /// How it runs.
     pub fn plan(&self) -> &PlanInfo {
-        &self.0.compiled.info
+        &self.0.fit.compiled.info
     }
 
     /// The source that was compiled, where the device compiles source.
     pub fn source(&self) -> Option<&str> {
-        self.0.compiled.executable.source()
+        self.0.fit.compiled.executable.source()
     }
 
     /// The kernel that runs. It is planned and lowered again, since a kernel from the disk comes without it.
@@ -452,7 +426,7 @@ impl Prepared {
 
     /// How the kernel came to be, and how long it took.
     pub fn compile_info(&self) -> &coulis_runtime::Info {
-        self.0.compiled.executable.info()
+        self.0.fit.compiled.executable.info()
     }
 
     /// Name of the device.
@@ -488,7 +462,7 @@ impl Prepared {
 
     /// What the kernel went through on its way here.
     pub fn route(&self) -> &[String] {
-        &self.0.compiled.route
+        &self.0.fit.compiled.route
     }
 }
 
@@ -521,7 +495,7 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
     prepared.check_results(request, inputs[0].shape(), &results)?;
     Ok(Outcome {
         results,
-        plan: prepared.0.compiled.info.clone(),
+        plan: prepared.0.fit.compiled.info.clone(),
         seconds,
         bytes,
         device: prepared.0.device.name().to_owned(),

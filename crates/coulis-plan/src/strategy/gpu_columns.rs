@@ -17,7 +17,8 @@ use super::gpu_steps::{Finish, Fold, as_one, fold_chunks_beside, split_fold, spl
 use super::steps::{same_axis, stage_of};
 use super::waves::{are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
-use crate::program::{Spec, Statement, fixed_stride};
+use crate::constants::Constants;
+use crate::program::{Spec, Statement};
 use crate::room::word_bytes;
 
 /// The catalogue's entry.
@@ -117,7 +118,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if !problem.dims.iter().any(super::super::problem::Dim::is_reduced) {
         return Err(Decline::new("a reduced dimension", "none"));
     }
-    let constant = facts.constant_extents(false);
+    let constant = facts.constants(false);
     let state = state_bytes(&facts.spec.reducer);
     // Two of narrow elements even where their states are large: single ones would be small pieces of what memory gives.
     let narrow = if facts.spec.inputs[0].bytes() < 4 { 2 } else { 1 };
@@ -243,13 +244,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 /// Lanes of an access, and how many rows are walked as one, where rows lie one after another and one alone is no whole number
 /// of accesses: as many as are whole accesses, or whole lines where states are light and rows are several strips; `None` where
 /// that does not help.
-fn joined_rows(facts: &Facts, constant: &[bool], most_lanes: i64) -> Option<(i64, i64)> {
+fn joined_rows(facts: &Facts, constant: &Constants, most_lanes: i64) -> Option<(i64, i64)> {
     let spec = facts.spec;
     let dims = &spec.problem.dims;
     let (inner, outer) = dims.split_last()?;
     let (rows, outermost) = outer.split_last().filter(|(rows, _)| rows.is_reduced())?;
     let arrays = 0..spec.n_read();
-    let chained = |a: usize| inner.strides[a] == 1 && rows.strides[a] == inner.extent;
+    let chained = |a: usize| inner.strides[a] == 1 && rows.strides[a] == inner.extent && spec.offset(a) == 0;
     if !arrays.clone().all(chained) {
         return None;
     }
@@ -257,7 +258,7 @@ fn joined_rows(facts: &Facts, constant: &[bool], most_lanes: i64) -> Option<(i64
     let mut lanes = (i64::from(facts.target.vector_bytes) / widest).min(most_lanes);
     let begins = |lanes: i64| {
         arrays.clone().all(|a| {
-            (0..outermost.len()).all(|d| fixed_stride(dims, constant, a, d).is_some_and(|s| s % lanes == 0))
+            (0..outermost.len()).all(|d| constant.stride(dims, a, d).is_some_and(|s| s % lanes == 0))
         })
     };
     let state = state_bytes(&spec.reducer);

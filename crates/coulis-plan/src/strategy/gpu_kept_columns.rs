@@ -75,7 +75,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if !facts.room.has_outputs() {
         return Err(Decline::new("room for states of several columns in a thread", "less"));
     }
-    let constant = facts.constant_extents(false);
+    let constant = facts.constants(false);
     let narrow = if facts.is_narrow() { 2 } else { 1 };
     let of_states = floor_pow2(THREAD_STATE / word_bytes(&spec.reducer.identity)).max(narrow);
     let lanes = facts.word_lanes(&constant).min(of_states).min(MOST_LANES);

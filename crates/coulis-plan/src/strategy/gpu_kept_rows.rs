@@ -106,7 +106,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new(wanted, "a kept innermost dimension"));
     };
     let problem = &spec.problem;
-    let lanes = facts.word_lanes(&facts.constant_extents(true));
+    let lanes = facts.word_lanes(&facts.constants(true));
     let words = ceil_div(extent, lanes);
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let bytes = |of: &dyn Fn(i64) -> i64| -> i64 { spec.inputs.iter().map(|d| of(d.bytes() as i64)).sum() };
@@ -191,7 +191,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             "innermost dimensions of rows in memory of the block that are long enough for its threads";
         return Err(Decline::new(wanted, format!("{extent} elements")));
     }
-    let constant = facts.constant_extents(rows == 1);
+    let constant = facts.constants(rows == 1);
     let mut sketch =
         Sketch { lanes, threads, rows, chunks, peeled, constant, ..facts.plain().with_map_kept(keep) };
     (sketch.unroll, sketch.run) = (unroll, facts.short_run(lanes, floor_pow2(unroll)));

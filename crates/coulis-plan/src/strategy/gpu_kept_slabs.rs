@@ -118,7 +118,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         (unroll, facts.even_run(unroll))
     };
     let plain = facts.plain().with_map_kept(Keep::Shared);
-    Ok(Sketch { lanes, unroll, run, threads, rows, constant: vec![true; 2], ..plain })
+    Ok(Sketch { lanes, unroll, run, threads, rows, constant: facts.constants(false), ..plain })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

@@ -67,7 +67,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let spec = facts.spec;
     let (extent, bytes) = dense_rows(facts)?;
     let lanes = widest_access(facts);
-    let together = lanes / facts.word_lanes(&facts.constant_extents(false)).min(lanes);
+    let together = lanes / facts.word_lanes(&facts.constants(false)).min(lanes);
     if together == 1 {
         return Err(Decline::new("rows that begin where no wide access may", "others"));
     }
@@ -129,7 +129,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let unroll = unroll(threads);
     let run = facts.short_run(1, unroll);
-    Ok(Sketch { lanes, unroll, run, threads, rows, constant: vec![true; 2], ..facts.plain() })
+    Ok(Sketch { lanes, unroll, run, threads, rows, constant: facts.constants(false), ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

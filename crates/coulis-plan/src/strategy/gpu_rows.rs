@@ -21,7 +21,7 @@ use super::{
     Decline, Facts, MOST_CHUNKS, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2,
     state_bytes,
 };
-use crate::program::{Spec, Statement, fixed_stride};
+use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {
@@ -161,10 +161,8 @@ fn gains_by_peeling(facts: &Facts, extent: i64) -> bool {
     let dims = &spec.problem.dims;
     let [dtype] = spec.inputs[..] else { return false };
     let bytes = dtype.bytes() as i64;
-    let constant = facts.constant_extents(true);
-    let is_fixed = |d: usize| fixed_stride(dims, &constant, 0, d).is_some();
-    let is_row =
-        n_reduced(facts) == 1 && dims[dims.len() - 1].strides[0] == 1 && (0..dims.len()).all(is_fixed);
+    let constant = facts.constants(true);
+    let is_row = n_reduced(facts) == 1 && dims[dims.len() - 1].strides[0] == 1;
     let is_plain = spec.map.is_none() && !spec.mask && spec.reducer.nan == NanPolicy::Propagate;
     let claims = spec.reducer.claims;
     is_row
@@ -312,7 +310,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let warp = i64::from(facts.target.warp);
     let (lanes, words) = match walk {
         Walk::AsRowsBegin => {
-            let lanes = facts.word_lanes(&facts.constant_extents(true));
+            let lanes = facts.word_lanes(&facts.constants(true));
             (lanes, ceil_div(extent, lanes))
         }
         Walk::FromBoundaries => {
@@ -397,7 +395,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let last_threads = if is_short { warp } else { 0 };
     // Without a row of its own for each block, kernels that know the number of rows need no guard; and a block can only be
     // the last of a known number.
-    let constant = facts.constant_extents(rows == 1 && !is_short);
+    let constant = facts.constants(rows == 1 && !is_short);
     let run = facts.short_run(lanes, unroll);
     let asks_first = asks && unroll * lanes > run;
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.

@@ -70,7 +70,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // As many rows a thread as make a slab, where that leaves a block for each that all multiprocessors hold.
     let unroll = floor_pow2((SLAB_BYTES / (rows * bytes)).min(n_rows / (rows * all))).clamp(1, MOST_ROWS);
     let run = runs_of_row(facts, extent, gcd(extent, lanes));
-    Ok(Sketch { lanes, unroll, rows, run, constant: vec![true; 2], ..facts.plain() })
+    Ok(Sketch { lanes, unroll, rows, run, constant: facts.constants(false), ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

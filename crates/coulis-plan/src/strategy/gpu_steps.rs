@@ -118,7 +118,9 @@ pub fn fold_by_threads(
     let (together, own_end) = match fold.ends {
         None => (fold.stage, None),
         Some((ends, whole)) => {
-            let end = s.stage(ends)?.reduce_axes()[0].clone();
+            let n_data = s.stage(ends)?.leaves().len() - s.stage(ends)?.reduce_axes().len();
+            let axes = s.stage(ends)?.leaves()[n_data..].to_vec();
+            let end = as_one(s, ends, &axes)?;
             let (_, thread) = s.split(ends, &end, Split::Factor(sketch.threads))?;
             // A loop over threads has as many steps as these are, whatever there is at the ends.
             s.bind(ends, &thread, tag)?;
@@ -232,9 +234,16 @@ pub fn dense_rows_of(facts: &Facts, mut arrays: Range<usize>) -> Result<(i64, i6
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
     let dims = &facts.spec.problem.dims;
-    let is_dense = |array: usize| dims[0].strides[array] == dims[1].extent && dims[1].strides[array] == 1;
+    let is_dense = |array: usize| {
+        dims[0].strides[array] == dims[1].extent
+            && dims[1].strides[array] == 1
+            && facts.spec.offset(array) % widest_access(facts) == 0
+    };
     if dims.len() != 2 || dims[0].is_reduced() || !arrays.all(is_dense) {
-        return Err(Decline::new("rows one after another without gaps", "others"));
+        return Err(Decline::new(
+            "rows one after another without gaps from where every access may begin",
+            "others",
+        ));
     }
     let inputs: i64 = facts.spec.inputs.iter().map(|d| d.bytes() as i64).sum();
     Ok((extent, extent * (inputs + i64::from(facts.spec.mask))))

@@ -11,8 +11,9 @@ use super::steps::{Site, place, stage_of, stream_results};
 use super::{
     Decline, Facts, LINE_BYTES, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd,
 };
+use crate::constants::NEAR;
 use crate::problem::Dim;
-use crate::program::{Map, NEAR, OutputSpec, Spec, Statement};
+use crate::program::{Map, OutputSpec, Spec, Statement};
 
 /// How a map is scheduled; all of it is without meaning where there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -160,6 +161,7 @@ impl Sketch {
 pub fn folds(spec: &Spec) -> Option<[Spec; 2]> {
     let staged = spec.map.as_ref()?.staged.as_ref()?;
     let of = |reducer: &Reducer, inputs: Vec<DType>| Spec {
+        offsets: vec![0; inputs.len()],
         inputs,
         mask: false,
         counts: Vec::new(),

@@ -75,7 +75,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if extent < shortest {
         return Err(Decline::new("rows of 16 elements at least, or of more than two vectors", extent));
     }
-    let mut constant = vec![false; facts.spec.problem.dims.len()];
+    let mut constant = facts.plain().constant;
     if let Some(last) = constant.last_mut() {
         *last = true;
     }

@@ -166,11 +166,24 @@ fn row_begin(reduction: &Reduction, axis: &IterVar) -> Option<Expr> {
     let compact =
         |d: usize| buffer.shape[d + 1..].iter().fold(fold::int(1, axis.dtype()), |n, e| fold::mul(&n, e));
     let stride = |d: usize| buffer.strides.get(d).cloned().unwrap_or_else(|| compact(d));
-    let is_inner = stride(outer.len()).is_int(1) && last.as_var() == Some(axis.var());
-    if !is_inner || outer.iter().any(|index| uses_any(index, &along)) || !buffer.elem_offset.is_int(0) {
+    let first = steps_behind(last, axis)?;
+    if !stride(outer.len()).is_int(1)
+        || outer.iter().any(|index| uses_any(index, &along))
+        || !buffer.elem_offset.is_int(0)
+    {
         return None;
     }
     let each = outer.iter().enumerate().map(|(d, index)| fold::mul(index, &stride(d)));
     let begin = each.reduce(|a, b| fold::add(&a, &b)).unwrap_or_else(|| fold::int(0, axis.dtype()));
-    Some(fold::cast(&begin, axis.dtype()))
+    Some(fold::add(&fold::cast(&begin, axis.dtype()), &first))
+}
+
+/// What an index that is otherwise the axis adds to it, a constant.
+fn steps_behind(index: &Expr, axis: &IterVar) -> Option<Expr> {
+    match index.node() {
+        Node::Binary(BinaryOp::Add, a, b) if a.as_var() == Some(axis.var()) => {
+            b.as_int().map(|n| fold::int(n, axis.dtype()))
+        }
+        _ => (index.as_var() == Some(axis.var())).then(|| fold::int(0, axis.dtype())),
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use coulis_ir::{Kernel, Target};
 use coulis_plan::tuned::changed;
-use coulis_plan::{Choice, PlanError, Role, Room};
+use coulis_plan::{Choice, Constants, PlanError, Role, Room};
 use coulis_runtime::{Executable, Restored, signature};
 use coulis_schedule::Schedule;
 use coulis_tensor::Tensor;
@@ -203,6 +203,11 @@ pub(super) fn compile(call: &Call, request: &Request, device: &Opened) -> Result
     recorded_or_own(request, |request| compile_choice(call, request, device, choose(call, request, device)?))
 }
 
+/// The kernel of a call by the planner's own plan, whatever is asked for or recorded.
+pub(super) fn compile_own(call: &Call, request: &Request, device: &Opened) -> Result<Arc<Compiled>, Error> {
+    compile_choice(call, request, device, Chosen::own(call, device.target())?)
+}
+
 /// A kernel of the call that reads and writes element by element, for memory that is aligned to no more than that.
 pub(super) fn compile_by_elements(
     call: &Call,
@@ -268,13 +273,13 @@ fn restored(found: Restored, chosen: &Chosen) -> Option<Compiled> {
 }
 
 /// Everything of a call that its kernel depends on, the sketch aside.
-fn kernel_key(call: &Call, constant: &[bool]) -> String {
+fn kernel_key(call: &Call, constant: &Constants) -> String {
     let spec = &call.spec;
     let mut key = String::new();
     let dims = &spec.problem.dims;
-    for (d, (dim, is_constant)) in dims.iter().zip(constant).enumerate() {
+    for (d, (dim, is_constant)) in dims.iter().zip(&constant.extents).enumerate() {
         let classes: Vec<Option<i64>> =
-            (0..dim.strides.len()).map(|array| coulis_plan::fixed_stride(dims, constant, array, d)).collect();
+            (0..dim.strides.len()).map(|array| constant.stride(dims, array, d)).collect();
         let (kind, stride) = match dim.role {
             Role::Kept { out_stride } => ('i', if matches!(out_stride, 0 | 1) { out_stride } else { 2 }),
             Role::Reduced { position_stride } => ('k', position_stride),
@@ -285,8 +290,9 @@ fn kernel_key(call: &Call, constant: &[bool]) -> String {
     let ops: Vec<&str> = call.statistics.iter().map(Statistic::key).collect();
     let _ = write!(
         key,
-        "{:?}|{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
+        "{:?}|{:?}|{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
         spec.inputs,
+        spec.offsets,
         call.reducer_request,
         call.inits,
         spec.mask,

@@ -4,19 +4,17 @@ use coulis_io::{AlignedBytes, Array};
 use coulis_ir::args::ArrayInfo;
 use coulis_plan::OutputSpec;
 use coulis_runtime::cuda::DeviceMemory;
-use coulis_runtime::{
-    DevicePointer, DeviceTimes, StreamHandle, TimeAmount, Window, call_on_stream, wait_for_stream,
-};
+use coulis_runtime::{DevicePointer, DeviceTimes, StreamHandle, TimeAmount, call_on_stream, wait_for_stream};
 
-use super::Prepared;
+use super::{Fit, Place, Prepared};
 use crate::empty::Doubt;
 use crate::error::Error;
-use crate::request::{NamedArray, Request};
+use crate::request::{DeviceChoice, NamedArray, Request};
 
 impl Prepared {
     /// Names, types, shapes and (row-major) strides of the results, in the order of the statistics; `maxloc` has two.
     pub fn results(&self) -> impl ExactSizeIterator<Item = (&str, &ArrayInfo)> {
-        let outputs = &self.0.infos[self.0.infos.len() - self.0.call.names.len()..];
+        let outputs = &self.0.fit.infos[self.0.fit.infos.len() - self.0.call.names.len()..];
         self.0.call.names.iter().map(String::as_str).zip(outputs)
     }
 
@@ -60,8 +58,12 @@ impl Prepared {
         if self.0.call.spec.n_results() == 0 {
             return Ok(());
         }
-        let mut windows = self.windows(inputs, priors, outputs)?;
-        coulis_runtime::call(&*self.0.compiled.executable, &self.0.bindings, &mut windows)?;
+        let fit = match self.place_on_host(inputs) {
+            Some(place) => &*self.0.fit_at(place)?,
+            None => &self.0.fit,
+        };
+        let mut windows = fit.windows(inputs, priors, outputs)?;
+        coulis_runtime::call(&*fit.compiled.executable, &fit.bindings, &mut windows)?;
         self.0.device.check_reports()
     }
 
@@ -74,34 +76,14 @@ impl Prepared {
         amount: &TimeAmount,
     ) -> Result<Option<DeviceTimes>, Error> {
         let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(AlignedBytes::as_mut_slice).collect();
-        let mut windows = self.windows(inputs, &[], &mut slices)?;
-        let executable = &*self.0.compiled.executable;
-        Ok(coulis_runtime::time(executable, &self.0.bindings, &mut windows, amount)?)
+        let mut windows = self.0.fit.windows(inputs, &[], &mut slices)?;
+        let executable = &*self.0.fit.compiled.executable;
+        Ok(coulis_runtime::time(executable, &self.0.fit.bindings, &mut windows, amount)?)
     }
 
     /// Blocks, and threads of a block, of the first launch, on devices that have them.
     pub fn grid(&self) -> Option<([u32; 3], [u32; 3])> {
-        self.0.compiled.executable.grid(&self.0.bindings)
-    }
-
-    fn windows<'a>(
-        &self,
-        inputs: &[&'a Array],
-        priors: &[&'a Array],
-        outputs: &'a mut [&mut [u8]],
-    ) -> Result<Vec<Window<'a>>, Error> {
-        let mut windows = Vec::with_capacity(self.0.infos.len());
-        for (array, (info, start)) in inputs.iter().chain(priors).zip(self.0.infos.iter().zip(&self.0.starts))
-        {
-            let (bytes, offset) = array.storage();
-            windows.push(Window::read(bytes, offset.wrapping_add_signed(*start), info)?);
-        }
-        let n_read = windows.len();
-        let placed = self.0.infos.iter().zip(&self.0.starts).skip(n_read);
-        for (bytes, (info, start)) in outputs.iter_mut().zip(placed) {
-            windows.push(Window::write(bytes, 0usize.wrapping_add_signed(*start), info)?);
-        }
-        Ok(windows)
+        self.0.fit.compiled.executable.grid(&self.0.fit.bindings)
     }
 
     /// Puts one run on a stream of the device and does not wait. `pointers` are those of the inputs, the mask, the priors
@@ -110,30 +92,59 @@ impl Prepared {
         if self.0.call.spec.n_results() == 0 {
             return Ok(());
         }
-        let pointers: Vec<DevicePointer> =
-            pointers.iter().zip(&self.0.starts).map(|(pointer, start)| pointer.moved(*start)).collect();
-        match call_on_stream(&*self.0.compiled.executable, &self.0.bindings, &pointers, stream) {
-            Err(error) if error.is_of_alignment() => {
-                let (compiled, bindings) = self.0.by_elements()?;
-                Ok(call_on_stream(&*compiled.executable, bindings, &pointers, stream)?)
+        let put = |fit: &Fit| {
+            let there = pointers.iter().zip(&fit.starts).map(|(pointer, start)| pointer.moved(*start));
+            call_on_stream(&*fit.compiled.executable, &fit.bindings, &there.collect::<Vec<_>>(), stream)
+        };
+        let mut done = put(&self.0.fit);
+        for place in
+            [self.place_behind(pointers.iter().map(|pointer| pointer.address())), Some(Place::Anywhere)]
+                .into_iter()
+                .flatten()
+        {
+            match done {
+                Err(error) if error.is_of_alignment() => done = put(&*self.0.fit_at(place)?),
+                other => return Ok(other?),
             }
-            other => Ok(other?),
         }
+        Ok(done?)
+    }
+
+    /// How far behind addresses that every access may have the inputs begin, which are at these; `None` where all begin at
+    /// one, or one of them between elements, and for a plan that is given.
+    fn place_behind(&self, addresses: impl Iterator<Item = usize>) -> Option<Place> {
+        let spec = &self.0.call.spec;
+        let aligned = self.0.device.target().vector_bytes as usize;
+        let offsets: Vec<i64> = (spec.inputs.iter().zip(addresses).zip(&self.0.fit.starts))
+            .map(|((dtype, address), start)| {
+                let bytes = address.wrapping_add_signed(*start) % aligned;
+                bytes.is_multiple_of(dtype.bytes()).then_some((bytes / dtype.bytes()) as i64)
+            })
+            .collect::<Option<_>>()?;
+        let is_behind = offsets.iter().any(|&offset| offset != 0) && self.0.request.plan.is_none();
+        is_behind.then_some(Place::Behind(offsets))
+    }
+
+    /// The same of arrays of the host, where a device reads them there and takes only aligned accesses: the simulator.
+    fn place_on_host(&self, inputs: &[&Array]) -> Option<Place> {
+        let is_simulated = matches!(self.0.request.device, DeviceChoice::Sim { .. });
+        let addresses = inputs.iter().map(|array| array.as_ptr().addr());
+        if is_simulated { self.place_behind(addresses) } else { None }
     }
 
     /// Waits until everything on a stream of the device is done. Faults of kernels show here.
     pub fn wait(&self, stream: StreamHandle) -> Result<(), Error> {
-        Ok(wait_for_stream(&*self.0.compiled.executable, stream)?)
+        Ok(wait_for_stream(&*self.0.fit.compiled.executable, stream)?)
     }
 
     /// Memory of the device, unwritten; `None` where that is the host's.
     pub fn allocate_on_device(&self, bytes: usize) -> Result<Option<DeviceMemory>, Error> {
-        Ok(self.0.compiled.executable.allocate(bytes)?)
+        Ok(self.0.fit.compiled.executable.allocate(bytes)?)
     }
 
     /// Whether an interrupt ends a launch; else it reads its arrays to the end.
     pub fn hears_interrupts(&self) -> bool {
-        self.0.compiled.executable.hears_interrupts()
+        self.0.fit.compiled.executable.hears_interrupts()
     }
 
     /// Whether a result may be of no element at all, so that it is to be looked at after the run.

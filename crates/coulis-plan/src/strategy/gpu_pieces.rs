@@ -1,0 +1,170 @@
+//! `gpu_pieces`: what an output folds lies in pieces of neighbours, apart from each other, that begin anywhere.
+//!
+//! Sliced arrays, and channels of images of odd size, have no two pieces that lie one after another, and accesses that are as wide in
+//! every piece are narrow. The accesses of all pieces are counted through, so that neighbouring threads make neighbouring
+//! ones whatever a piece holds, and no thread is idle at its end. Where pieces are long, accesses begin at the first boundary
+//! of each (`peel`), and the same threads fold what is left at the ends (`zip`). Few outputs are split into chunks of whole
+//! pieces, whose partial states a second launch folds. Measured: `bench/results`.
+
+use coulis_ir::{NanPolicy, ThreadTag};
+use coulis_schedule::{Schedule, ScheduleError, Split};
+use coulis_tensor::IterVar;
+
+use super::gpu_rows::LARGE_STATE;
+use super::gpu_steps::{
+    Fold, as_one, bind_rows, fold_by_threads, fold_chunks, place_rows, split_turns, widest_access,
+};
+use super::steps::{same_axis, stage_of};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use crate::program::{Spec, Statement};
+
+/// The catalogue's entry.
+pub static STRATEGY: Strategy = Strategy {
+    name: "gpu_pieces",
+    machine: Machine::Threads,
+    keeps_order: false,
+    summary: "threads side by side along all accesses of an output's pieces, which begin anywhere and lie apart",
+    propose,
+    schedule,
+};
+
+/// Threads of a block, and of one whose states are large.
+const BLOCK: i64 = 256;
+/// See [`BLOCK`].
+const BLOCK_OF_LARGE: i64 = 128;
+/// Bytes of an output for each of its threads, at least.
+const THREAD_BYTES: i64 = 64;
+/// Accesses of several elements that each thread has in flight, and of one.
+const IN_FLIGHT: [i64; 2] = [4, 8];
+/// Accesses of a piece from which on they begin at its first boundary.
+const FEWEST_WORDS: i64 = 8;
+/// Bytes of a piece that is long enough for threads of a block to fold it alone.
+const LONG_BYTES: i64 = 64 << 10;
+/// Steps of a thread in a chunk, at least.
+const FEWEST_STEPS: i64 = 4;
+/// Bytes of partial states for each block that a multiprocessor holds; see `gpu_rows`.
+const WAVE_BYTES: i64 = 16;
+
+fn propose(facts: &Facts) -> Result<Sketch, Decline> {
+    let spec = facts.spec;
+    let dims = &spec.problem.dims;
+    let is_next = (0..spec.n_read()).all(|array| dims.last().is_some_and(|dim| dim.strides[array] == 1));
+    let Some((extent, _, true)) = facts.inner().filter(|_| is_next) else {
+        return Err(Decline::new("reduced neighbours", "others"));
+    };
+    let outer: i64 = dims.iter().rev().skip(1).filter(|d| d.is_reduced()).map(|d| d.extent).product();
+    if dims.iter().filter(|d| d.is_reduced()).count() < 2 {
+        return Err(Decline::new("pieces that lie apart", "one piece for each output"));
+    }
+    if spec.map.is_some() {
+        return Err(Decline::new("no map of the elements", "one"));
+    }
+    let constant = facts.constants(false);
+    let (as_they_begin, widest) = (facts.word_lanes(&constant), widest_access(facts));
+    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let piece_bytes = extent.saturating_mul(bytes);
+    let words = extent / as_they_begin;
+    let claims = spec.reducer.claims;
+    let is_plain = !spec.mask && spec.reducer.nan == NanPolicy::Propagate && spec.inputs.len() == 1;
+    let peeled = is_plain
+        && claims.associative
+        && claims.commutative
+        && facts.reads_elements()
+        && as_they_begin < widest
+        && extent >= FEWEST_WORDS * widest;
+    let is_full = words % i64::from(facts.target.warp) == 0 || piece_bytes >= LONG_BYTES;
+    if !peeled && is_full {
+        return Err(Decline::new("pieces that begin anywhere, or end within a warp's accesses", "others"));
+    }
+    let lanes = if peeled { widest } else { as_they_begin };
+    let words = if peeled { (extent - lanes + 1) / lanes } else { words };
+    let state = state_bytes(&spec.reducer);
+    let block = if state >= LARGE_STATE { BLOCK_OF_LARGE } else { BLOCK };
+    let n_outputs = spec.problem.n_outputs.max(1);
+    let steps = |threads: i64| ceil_div(outer.saturating_mul(words), threads);
+    let threads = floor_pow2(outer.saturating_mul(piece_bytes) / THREAD_BYTES)
+        .min(floor_pow2(outer.saturating_mul(words)))
+        .clamp(1, block);
+    let rows = block / threads;
+    let in_flight = if lanes > 1 { IN_FLIGHT[0] } else { IN_FLIGHT[1] };
+    let unroll = floor_pow2(steps(threads).clamp(1, in_flight));
+    let waves = (WAVE_BYTES / state.max(1)).clamp(1, 8);
+    let wanted = facts.block_chunks(ceil_div(n_outputs, rows), steps(threads), FEWEST_STEPS * unroll, waves);
+    let chunks = chunks_of(outer, wanted);
+    if 2 * chunks < wanted {
+        return Err(Decline::new("pieces for all blocks", outer));
+    }
+    let run = facts.short_run(lanes, unroll);
+    let in_turn = chunks > 1;
+    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, peeled, in_turn, constant, ..facts.plain() })
+}
+
+/// About as many chunks as wanted of so many pieces: a divisor of their number where there is one, so that no piece of a
+/// chunk is missing.
+fn chunks_of(pieces: i64, wanted: i64) -> i64 {
+    if pieces <= wanted {
+        return pieces;
+    }
+    let near = |n: &i64| pieces % n == 0;
+    (0..wanted / 2).flat_map(|by| [wanted + by, wanted - by]).find(near).unwrap_or(wanted)
+}
+
+fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
+    let n_kept = spec.n_kept();
+    let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
+    let axes = s.stage(state)?.reduce_axes().to_vec();
+    let (outer, inner) = axes.split_at(axes.len() - 1);
+    let mut pieces = as_one(s, state, outer)?;
+    let (mut whole, mut inner) = (state, inner[0].clone());
+    if sketch.chunks > 1 {
+        let (chunk, of_chunk) = split_turns(s, state, &pieces, sketch)?;
+        whole = s.rfactor_at(state, &chunk, n_kept as i64)?;
+        (pieces, inner) = (same_axis(s, whole, &of_chunk)?, same_axis(s, whole, &inner)?);
+    }
+    let n_own = n_kept + usize::from(sketch.chunks > 1);
+    let (mut words, mut ends) = (whole, None);
+    if sketch.peeled {
+        // Parts have their loops in the order of the whole.
+        let of_piece = s.stage(whole)?.reduce_axes().iter().position(|axis| *axis == inner);
+        let parts = s.peel(whole, &inner, sketch.lanes)?;
+        for part in [parts.1, parts.0] {
+            let mut axes = s.stage(part)?.reduce_axes().to_vec();
+            inner = axes.remove(of_piece.unwrap_or(0));
+            pieces = as_one(s, part, &axes)?;
+            s.reorder(part, &[pieces.clone(), inner.clone()])?;
+        }
+        (words, ends) = (parts.0, Some((parts.1, whole)));
+    }
+    let mut lane = None;
+    if sketch.lanes > 1 {
+        let (word, within) = s.split(words, &inner, Split::Factor(sketch.lanes))?;
+        (inner, lane) = (word, Some(within));
+    }
+    let order: Vec<IterVar> = [&pieces, &inner].into_iter().chain(&lane).cloned().collect();
+    s.reorder(words, &order)?;
+    let all = s.fuse(words, &[pieces, inner])?;
+    let (turn, thread) = s.split(words, &all, Split::Factor(sketch.threads))?;
+    let fold = Fold { stage: words, n_kept: n_own, turn, thread, lane, ends };
+    fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
+    if sketch.chunks == 1 {
+        return place_rows(s, state, output, n_kept, sketch.rows).map(drop);
+    }
+    // Blocks side by side are those of one piece after another.
+    let mut order = s.stage(whole)?.leaves()[..n_own].to_vec();
+    order.rotate_right(1);
+    s.reorder(whole, &order)?;
+    bind_rows(s, whole, n_own, sketch.rows)?;
+    fold_chunks(s, (whole, state), output, n_kept, spec, sketch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chunks_of;
+
+    #[test]
+    fn chunks_hold_as_many_pieces_each_where_a_near_number_of_them_does() {
+        assert_eq!(chunks_of(7, 100), 7);
+        assert_eq!(chunks_of(4096, 1056), 1024);
+        assert_eq!(chunks_of(228_261, 1056), 1056 - 121, "935 does not, and nothing nearer");
+    }
+}
