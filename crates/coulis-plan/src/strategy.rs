@@ -18,6 +18,7 @@ use work::{stepped, work_of};
 
 mod ahead;
 mod columns;
+mod gpu_across;
 mod gpu_columns;
 mod gpu_kept_columns;
 mod gpu_kept_rows;
@@ -65,6 +66,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &gpu_odd_rows::STRATEGY,
     &gpu_pieces::STRATEGY,
     &gpu_rows::STRATEGY,
+    &gpu_across::STRATEGY,
     &gpu_columns::STRATEGY,
     &gpu_outputs::STRATEGY,
 ];

@@ -9,7 +9,7 @@ mod common;
 use common::{Special, array, check, numbers};
 
 use coulis::reduce::{array_info, plan};
-use coulis::{Array, DType, DeviceChoice, Request};
+use coulis::{Array, DType, DeviceChoice, Normalize, Request};
 
 /// A view of memory of made-up numbers.
 fn view(dtype: DType, shape: &[i64], strides: &[i64], start: i64, special: Special) -> Array {
@@ -42,7 +42,7 @@ const KINDS: [(DType, &[&str]); 6] = [
 #[test]
 fn rows_of_a_slice_are_folded_together_wherever_it_begins() {
     let mut n_pieces = 0;
-    for (turn, width) in [3, 9, 31, 40, 129, 146, 300].into_iter().enumerate() {
+    for (turn, width) in [3, 9, 31, 129, 146].into_iter().enumerate() {
         for (at, (gap, start)) in [(1, 0), (1, 1), (7, 3), (16, 0)].into_iter().enumerate() {
             let (dtype, ops) = KINDS[(turn + at) % KINDS.len()];
             let special = [Special::Zeros, Special::All, Special::Nan][(turn + 2 * at) % 3];
@@ -53,7 +53,7 @@ fn rows_of_a_slice_are_folded_together_wherever_it_begins() {
             exact(&x, ops, &[0], warp);
         }
     }
-    assert!(n_pieces >= 20, "{n_pieces} of 28");
+    assert!(n_pieces >= 14, "{n_pieces} of 20");
 }
 
 #[test]
@@ -83,14 +83,44 @@ fn positions_of_permuted_arrays_are_theirs_and_not_those_of_memory() {
 
 #[test]
 fn rows_that_begin_behind_a_boundary_are_read_from_it() {
-    for start in [1, 2, 3, 5, 8, 13] {
-        for (dtype, ops) in KINDS {
-            for length in [70, 1029, 2048] {
-                let x = view(dtype, &[5, length], &[length, 1], start, Special::Zeros);
-                exact(&x, ops, &[1], 32);
-                exact(&x, ops, &[0], 32);
-                exact(&x, ops, &[0, 1], 32);
+    for (turn, start) in [1, 2, 3, 5, 8, 13].into_iter().enumerate() {
+        for (at, length) in [70, 1029].into_iter().enumerate() {
+            let (dtype, ops) = KINDS[(turn + 2 * at) % KINDS.len()];
+            let x = view(dtype, &[5, length], &[length, 1], start, Special::Zeros);
+            for axes in [&[1][..], &[0], &[0, 1]] {
+                exact(&x, ops, axes, 32);
             }
         }
+    }
+}
+
+#[test]
+fn many_results_across_their_elements_are_folded_by_blocks_along_both() {
+    for (turn, (dtype, ops)) in KINDS.into_iter().enumerate() {
+        for n in [2, 5] {
+            let x = view(dtype, &[n, 67, 42], &[2814, 1, 67], [0, 1, 3][turn % 3], Special::Zeros);
+            assert_eq!(exact(&x, ops, &[0], if turn % 2 == 0 { 32 } else { 64 }), "gpu_across");
+        }
+        exact(&view(dtype, &[1, 67, 42], &[1, 1, 67], 0, Special::All), ops, &[0], 32);
+    }
+}
+
+#[test]
+fn maps_of_rows_of_one_element_are_one_launch() {
+    for (op, of) in [
+        ("softmax", [1.0, 1.0]),
+        ("log_softmax", [0.0, 0.0]),
+        ("layer_norm", [0.0, 0.0]),
+        ("rms_norm", [1.0, -1.0]),
+    ] {
+        let x = array(DType::F32, &[1400, 1], &[[3.0, -2.0]; 700].concat());
+        let device = DeviceChoice::Sim { warp: 32, orders: 1 };
+        let request = Request { device, ..Request::normalizing(Normalize::named(op).unwrap()).over(&[-1]) };
+        let trace = plan(&[array_info(&x)], &request).unwrap().trace;
+        assert!(trace.contains("s[F].compute_at(s[O]"), "{op}: {trace}");
+        let found = coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap();
+        let values: Vec<f64> = found.results[0].array.scalars().map(|v| v.to_f64()).collect();
+        let are_right = values.iter().zip([of; 700].concat()).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(are_right, "{op}: {:?}", &values[..4]);
     }
 }

@@ -84,7 +84,13 @@ pub(super) fn reduce_conjunctions(analyzer: &Analyzer, expr: &Expr) -> Option<Ex
         if cond.is_int(neutral) || kept.iter().any(|k| goes(cond, k)) {
             continue;
         }
-        kept.retain(|k| !goes(k, cond));
+        // One that stands before an operand which may fail says where that is evaluated, whatever follows from one behind.
+        let last = if cond.may_fail() { Some(kept.len()) } else { kept.iter().rposition(|k| k.may_fail()) };
+        let mut place = 0;
+        kept.retain(|k| {
+            place += 1;
+            last.is_some_and(|last| place <= last + 1) || !goes(k, cond)
+        });
         kept.push(cond);
     }
     if kept.len() == all.len() {
@@ -144,4 +150,33 @@ pub(super) fn reduce_selection(_: &Analyzer, expr: &Expr) -> Option<Expr> {
         _ => cond.as_int(),
     }?;
     Some(if value != 0 { a.clone() } else { b.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::DType;
+    use crate::expr::{BinaryOp, Expr, Var};
+    use crate::simplify::Analyzer;
+
+    #[test]
+    fn what_guards_an_operand_that_may_fail_stays_whatever_follows_from_one_behind_it() {
+        let (i, d) = (Var::new("i", DType::I32), Var::new("d", DType::I32));
+        let below = |n: i128| Expr::binary(BinaryOp::Lt, i.expr(), Expr::int_of(n, DType::I32));
+        let quotient = Expr::binary(BinaryOp::FloorDiv, Expr::int_of(12, DType::I32), d.expr());
+        let divides = Expr::binary(BinaryOp::Gt, quotient, Expr::int_of(2, DType::I32));
+        let simplified = |of: [&Expr; 3]| {
+            let all = of.into_iter().cloned().reduce(Expr::and).unwrap();
+            Analyzer::new().simplify(&all)
+        };
+        let guarded = simplified([&below(5), &divides, &below(3)]);
+        assert_eq!(guarded, below(5).and(divides.clone()).and(below(3)));
+        assert_eq!(simplified([&divides, &below(5), &below(3)]), divides.clone().and(below(3)));
+        assert_eq!(simplified([&below(3), &divides, &below(5)]), below(3).and(divides.clone()));
+        let any = below(3).or(divides.clone()).or(below(5));
+        assert_eq!(
+            Analyzer::new().simplify(&any),
+            any,
+            "of which the first says where the second is evaluated"
+        );
+    }
 }

@@ -42,6 +42,11 @@ const LEFT_STATES: i64 = 192;
 const LINE_BYTES: i64 = 128;
 /// Bytes of a sector, the least that memory gives.
 const SECTOR_BYTES: i64 = 32;
+/// Bytes of neighbouring results that a thread stores, at most, where results are as many bytes as elements; and where those of an
+/// output are more than a sector.
+const STORED: i64 = 16;
+/// See [`STORED`].
+const STORED_OF_MANY: i64 = 8;
 /// Bytes that each thread has asked for before it folds them.
 const IN_FLIGHT: i64 = 64;
 /// Most accesses that each thread has in flight.
@@ -123,7 +128,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // Two of narrow elements even where their states are large: single ones would be small pieces of what memory gives.
     let narrow = if facts.spec.inputs[0].bytes() < 4 { 2 } else { 1 };
     let of_states = floor_pow2(THREAD_STATE / word_bytes(&facts.spec.reducer.identity)).max(narrow);
-    let most_lanes = if facts.room.has_outputs() { of_states } else { 1 };
+    let most_lanes = if facts.room.has_outputs() { of_states.min(stored_side_by_side(facts)) } else { 1 };
     let alone = facts.word_lanes(&constant).min(most_lanes);
     let (lanes, joined) = joined_rows(facts, &constant, most_lanes).unwrap_or((alone, 1));
     let (row, rows) = (extent.saturating_mul(joined), problem.reduce_len / joined);
@@ -239,6 +244,18 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         constant,
         ..facts.plain()
     })
+}
+
+/// Results that a thread stores beside each other, at most: where those of an output are as many bytes as its elements, memory is
+/// asked for as many pieces of a sector as a thread has neighbours.
+fn stored_side_by_side(facts: &Facts) -> i64 {
+    let bytes = || facts.spec.outputs.iter().map(|output| output.dtype.bytes() as i64);
+    let stored: i64 = bytes().sum();
+    if stored < facts.spec.problem.reduce_len.saturating_mul(facts.spec.inputs[0].bytes() as i64) {
+        return i64::MAX;
+    }
+    let most = if stored > SECTOR_BYTES { STORED_OF_MANY } else { STORED };
+    (most / bytes().max().unwrap_or(1)).max(1)
 }
 
 /// Lanes of an access, and how many rows are walked as one, where rows lie one after another and one alone is no whole number

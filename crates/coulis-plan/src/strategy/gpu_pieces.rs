@@ -38,6 +38,8 @@ const THREAD_BYTES: i64 = 64;
 const IN_FLIGHT: [i64; 2] = [4, 8];
 /// Accesses of a piece from which on they begin at its first boundary.
 const FEWEST_WORDS: i64 = 8;
+/// Bytes of a piece, at least, where what is beside it belongs to others.
+const LEAST_BYTES: i64 = 16;
 /// Bytes of a piece that is long enough for threads of a block to fold it alone.
 const LONG_BYTES: i64 = 64 << 10;
 /// Steps of a thread in a chunk, at least.
@@ -75,6 +77,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_full = words % i64::from(facts.target.warp) == 0 || piece_bytes >= LONG_BYTES;
     if !peeled && is_full {
         return Err(Decline::new("pieces that begin anywhere, or end within a warp's accesses", "others"));
+    }
+    if piece_bytes < LEAST_BYTES && spec.n_kept() > 0 {
+        return Err(Decline::new("pieces of at least 16 bytes where several outputs have some", piece_bytes));
     }
     let lanes = if peeled { widest } else { as_they_begin };
     let words = if peeled { (extent - lanes + 1) / lanes } else { words };

@@ -57,8 +57,9 @@ const PIECES: i64 = 64;
 const SIDE_BY_SIDE: i64 = 64;
 /// Threads of a block along the dimension of results where that is not the elements', and the others, along that of the elements, whose
 /// words are lines that the first cache keeps until all are read.
-const ACROSS: i64 = 32;
-const ALONG: i64 = BLOCK / ACROSS;
+pub const ACROSS: i64 = 32;
+/// See [`ACROSS`].
+pub const ALONG: i64 = BLOCK / ACROSS;
 /// Longest rows of which a block maps several, whose results are neighbours then.
 const LONGEST_OF_SEVERAL: i64 = 128;
 /// Bytes of results from which on a map of its own pays on machines with threads.
