@@ -85,8 +85,10 @@ fn one_access_takes_as_many_neighbours_as_every_row_allows() {
         assert_eq!(sketch.lanes, lanes, "{dtype} {shape:?} {axes:?}");
         assert_eq!(trace.contains("vectorize"), lanes > 1, "{trace}");
     }
-    let with_gaps = planned(&spec("sum", DType::F32, &[4096, 4096], &[1, 8192], &[0]));
-    assert_eq!(with_gaps.1.lanes, 1, "nothing says where rows with gaps begin");
+    for (apart, lanes) in [(8192, 4), (8194, 2), (8193, 1)] {
+        let with_gaps = planned(&spec("sum", DType::F32, &[4096, 4096], &[1, apart], &[0]));
+        assert_eq!(with_gaps.1.lanes, lanes, "rows {apart} apart");
+    }
 }
 
 #[test]
