@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use coulis_io::Array;
 use coulis_ir::args::{ArgInfo, BindError, Bindings, bind_args};
 use coulis_ir::device::has_launches;
-use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
+use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs};
 use coulis_ir::{Checked, DType, Form, Kernel, Node, Param, Stmt, Target, Var};
 use coulis_lower::Options;
 use coulis_runtime::{CpuKind, Executable, Window};
@@ -26,7 +26,8 @@ use coulis_sim::SimReport;
 use coulis_tensor::Tensor;
 
 use self::arguments::{
-    argument_info, check_given, check_reach, check_sizes, known_sizes, reaches_with_int32, size_vars,
+    argument_info, check_given, check_own_memory, check_reach, check_sizes, known_sizes, reaches_with_int32,
+    size_vars,
 };
 pub use self::in_place::{InPlace, OnDevice};
 use self::memory::{Contents, Memory};
@@ -98,6 +99,8 @@ pub struct Function {
     checked: Checked,
     runner: Runner,
     parameters: Vec<Parameter>,
+    /// Whether the kernel has memory of its own.
+    allocates: bool,
     route: Route,
     notices: Vec<String>,
     narrow: Option<Narrow>,
@@ -234,7 +237,8 @@ impl Function {
                 (Runner::Simulator(options), Vec::new())
             }
         };
-        Ok(Function { checked, runner, parameters, route, notices, narrow: None })
+        let allocates = any_stmt(&checked.kernel().body, &mut |s| matches!(s, Stmt::Allocate { .. }));
+        Ok(Function { checked, runner, parameters, allocates, route, notices, narrow: None })
     }
 
     /// Parameters in order.
@@ -342,7 +346,7 @@ impl Function {
         if size_vars(self.kernel()).iter().all(|var| var.dtype() != DType::I32) {
             return true;
         }
-        if !reaches_with_int32(self.kernel(), infos, bindings) {
+        if !reaches_with_int32(infos) {
             return false;
         }
         let mut last = narrow.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -354,6 +358,11 @@ impl Function {
                 fits
             }
         }
+    }
+
+    /// Refuses sizes for which memory of the kernel's own is not what its extents say.
+    fn check_own_memory(&self, bindings: &Bindings) -> Result<(), Error> {
+        if self.allocates { check_own_memory(self.kernel(), bindings) } else { Ok(()) }
     }
 
     /// The function with int64 sizes; made when it is first needed. `None` where there is none to make.
@@ -392,6 +401,7 @@ impl Function {
         let bindings = bindings.map_err(|e| Error::user("call/arguments", e))?;
         check_sizes(kernel, sizes, &bindings)?;
         check_reach(kernel, &self.parameters, &infos)?;
+        self.check_own_memory(&bindings)?;
         let mut memory: Vec<Memory> = Vec::new();
         for (at, ((facts, info), given)) in self.parameters.iter().zip(&infos).zip(given).enumerate() {
             if let ArgInfo::Array(info) = info {

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use coulis_ir::args::{ArgInfo, ArrayInfo, BindError, Bindings, compact_strides, eval_index};
-use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Buffer, DType, Kernel, Param, Stmt, Var};
+use coulis_ir::{Buffer, DType, Kernel, Param, Var};
 
+use super::within_int32::{MAX_ELEMENTS_INT32, TooLarge, first_too_large};
 use super::{Parameter, Value};
 use crate::error::Error;
 use crate::reduce::array_info;
-
-/// Elements of a buffer whose sizes are int32, at most: index arithmetic then stays inside 32 bits.
-const MAX_ELEMENTS_INT32: i128 = 1 << 30;
 
 /// Bare variables of shapes.
 pub(super) fn size_vars(kernel: &Kernel) -> Vec<Var> {
@@ -148,20 +145,31 @@ pub(super) fn check_sizes(
     Ok(())
 }
 
-/// Whether indices of 32 bits reach every element of the arrays and of the kernel's own memory.
-pub(super) fn reaches_with_int32(kernel: &Kernel, infos: &[ArgInfo], bindings: &Bindings) -> bool {
-    let arrays = infos.iter().all(|info| match info {
+/// Whether indices of 32 bits reach every element of the arrays.
+pub(super) fn reaches_with_int32(infos: &[ArgInfo]) -> bool {
+    infos.iter().all(|info| match info {
         ArgInfo::Array(info) => reach(info) < MAX_ELEMENTS_INT32,
         ArgInfo::Scalar(_) => true,
-    });
-    let mut temporaries = true;
-    for_each_stmt(&kernel.body, &mut |stmt| {
-        if let Stmt::Allocate { buffer, .. } = stmt {
-            let extents = buffer.shape.iter().filter_map(|e| eval_index(e, bindings).ok());
-            temporaries &= extents.map(i128::from).product::<i128>() < MAX_ELEMENTS_INT32;
+    })
+}
+
+/// Refuses sizes for which the kernel's own memory is larger than the type of its extents says.
+pub(super) fn check_own_memory(kernel: &Kernel, bindings: &Bindings) -> Result<(), Error> {
+    let Some(TooLarge { buffer, dtype }) = first_too_large(kernel, bindings) else { return Ok(()) };
+    let name = &buffer.name;
+    Err(match dtype {
+        DType::I64 => {
+            let message = format!("`{name}` would have more bytes than int64 counts; make its sizes less");
+            Error::unsupported("call/memory", message)
         }
-    });
-    arrays && temporaries
+        _ => {
+            let message = format!(
+                "`{name}` would have more elements than int32 sizes reach, which are at most {MAX_ELEMENTS_INT32}; \
+                 make its sizes int64"
+            );
+            Error::unsupported("call/int32", message)
+        }
+    })
 }
 
 /// Distance from the first element to the last.

@@ -144,6 +144,7 @@ impl Function {
         }
         let bindings = bindings.map_err(|error| Error::user("call/arguments", error))?;
         check_reach(self.kernel(), &self.parameters, infos)?;
+        self.check_own_memory(&bindings)?;
         Ok((self, bindings))
     }
 }
