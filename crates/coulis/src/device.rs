@@ -55,15 +55,6 @@ impl Opened {
         self.device.take_notices().iter().map(ToString::to_string).collect()
     }
 
-    /// Refuses results of kernels in which the simulator found violations since this was last asked. Kernels
-    /// of other devices have none.
-    pub fn check_reports(&self) -> Result<(), Error> {
-        match self.device.take_reports().iter().find(|report| !report.is_clean()) {
-            Some(report) => Err(violated(report)),
-            None => Ok(()),
-        }
-    }
-
     /// As [`Opened::compile`], and kept under a plan's key with a note.
     pub fn compile_as(&self, kernel: &Checked, plan: &str, note: &str) -> Result<Arc<dyn Executable>, Error> {
         Ok(self.device.compile_as(kernel, plan, note)?)
@@ -233,8 +224,16 @@ pub fn open_cpu(threads: Option<usize>, kind: CpuKind) -> Result<Arc<Opened>, Er
     Ok(opened)
 }
 
+/// Refuses results of a kernel in which the simulator found violations. Kernels of other devices have none.
+pub fn check_report(report: Option<&SimReport>) -> Result<(), Error> {
+    match report {
+        Some(report) if !report.is_clean() => Err(violated(report)),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// The error of a kernel in which violations were found.
-pub fn violated(report: &SimReport) -> Error {
+fn violated(report: &SimReport) -> Error {
     let n = report.violations.len();
     let plural = if n == 1 { "" } else { "s" };
     let message = format!("the simulator finds {n} violation{plural} in kernel `{}`", report.kernel);

@@ -32,7 +32,7 @@ use self::arguments::{
 pub use self::in_place::{InPlace, OnDevice};
 use self::memory::{Contents, Memory};
 use self::within_int32::stays_within_int32;
-use crate::device::{Opened, open_choice, open_cpu, sim_options, violated};
+use crate::device::{Opened, check_report, open_choice, open_cpu, sim_options};
 use crate::error::{Error, Owner};
 use crate::inside::{first_unproven, first_unproven_divisor, launched};
 use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, lower_scheduled, permit_for, permit_given};
@@ -296,9 +296,7 @@ impl Function {
         let given = self.parameters.iter().map(|p| if p.is_written { None } else { inputs.next() }).collect();
         let (all, report) = self.execute(given, &BTreeMap::new(), None)?;
         // Values of a kernel with violations are not to be trusted.
-        if let Some(report) = report.filter(|report| !report.is_clean()) {
-            return Err(violated(&report));
-        }
+        check_report(report.as_ref())?;
         Ok(all.into_iter().filter(|(written, _)| *written).map(|(_, array)| array).collect())
     }
 
@@ -424,8 +422,7 @@ impl Function {
                         }
                     });
                 }
-                coulis_runtime::call(&**executable, &bindings, &mut windows)?;
-                None
+                coulis_runtime::call(&**executable, &bindings, &mut windows)?
             }
             Runner::Simulator(options) => {
                 Some(simulate::simulate(&self.checked, &infos, &mut memory, options)?)

@@ -52,6 +52,13 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if inputs.is_empty() {
         return Err(Error::user("reduce/input", "reduce takes at least one array, got none"));
     }
+    if let Some(found) = inputs.iter().find(|info| info.strides.len() != info.shape.len()) {
+        let message = format!(
+            "an array of shape {:?} is to have a stride an axis, got the strides {:?}",
+            found.shape, found.strides
+        );
+        return Err(Error::user("reduce/input", message));
+    }
     if let Some(normalize) = &request.normalize {
         return normalization::check(inputs, request, normalize);
     }

@@ -16,7 +16,7 @@ use crate::cuda::error::CudaError;
 use crate::cuda::memory::{DeviceMemory, Temporary, Workspace};
 use crate::cuda::plan::{Arg, Launch, LaunchError, Plan, plan};
 use crate::cuda::stream::{RawStream, Stream};
-use crate::device::{DeviceTimes, Executable, Info, Parameter, Span, TimeAmount};
+use crate::device::{DeviceTimes, Executable, Info, Launched, Parameter, Span, TimeAmount};
 use crate::error::RuntimeError;
 
 /// `CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES`: shared memory of arrays declared in the text.
@@ -414,32 +414,34 @@ impl Executable for CudaExecutable {
         &self.info
     }
 
-    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Launched {
         let addresses: Vec<DevicePtr> = buffers.iter().map(|pointer| pointer.addr() as DevicePtr).collect();
         let stream = &self.shared.stream;
         // SAFETY: the caller's promise; the work is waited for.
         unsafe { self.launch_on(stream.raw(), bindings, &addresses, None) }?;
-        Ok(stream.synchronize()?)
+        stream.synchronize()?;
+        Ok(None)
     }
 
-    unsafe fn launch_on_host(&self, bindings: &Bindings, spans: &[Span]) -> Result<(), RuntimeError> {
+    unsafe fn launch_on_host(&self, bindings: &Bindings, spans: &[Span]) -> Launched {
         // SAFETY: the caller's promise.
         let outcome = unsafe { self.round_trip(bindings, spans, None) };
         // Also where something failed: copies of the caller's memory may be under way.
         let done = self.shared.stream.synchronize();
         outcome?;
-        Ok(done?)
+        done?;
+        Ok(None)
     }
 
-    unsafe fn launch_on_stream(
-        &self,
-        bindings: &Bindings,
-        buffers: &[*mut u8],
-        stream: usize,
-    ) -> Result<(), RuntimeError> {
+    unsafe fn launch_on_stream(&self, bindings: &Bindings, buffers: &[*mut u8], stream: usize) -> Launched {
         let addresses: Vec<DevicePtr> = buffers.iter().map(|pointer| pointer.addr() as DevicePtr).collect();
         // SAFETY: the caller's promise.
-        unsafe { self.launch_on(RawStream(stream), bindings, &addresses, None) }
+        unsafe { self.launch_on(RawStream(stream), bindings, &addresses, None) }?;
+        Ok(None)
     }
 
     unsafe fn wait_for_stream(&self, stream: usize) -> Result<(), RuntimeError> {

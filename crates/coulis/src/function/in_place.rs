@@ -8,7 +8,7 @@ use coulis_sim::{SimArg, SimArray};
 use super::arguments::check_reach;
 use super::simulate::refused;
 use super::{Function, Runner};
-use crate::device::violated;
+use crate::device::check_report;
 use crate::error::Error;
 
 /// An argument in memory of the caller.
@@ -75,7 +75,8 @@ impl Function {
                         .map_err(|error| Error::user("call/memory", error))?,
                     );
                 }
-                Ok(coulis_runtime::call(&**executable, &bindings, &mut windows)?)
+                let report = coulis_runtime::call(&**executable, &bindings, &mut windows)?;
+                check_report(report.as_ref())
             }
             Runner::Simulator(options) => {
                 let parameters = function.parameters.iter().zip(arguments);
@@ -92,7 +93,7 @@ impl Function {
                     })
                     .collect();
                 let report = coulis_sim::run(&function.checked, &mut args, options).map_err(refused)?;
-                if report.is_clean() { Ok(()) } else { Err(violated(&report)) }
+                check_report(Some(&report))
             }
         }
     }
@@ -113,7 +114,8 @@ impl Function {
             })
             .collect();
         let executable = function.executable()?;
-        Ok(coulis_runtime::call_on_stream(executable, &bindings, &pointers, stream)?)
+        let report = coulis_runtime::call_on_stream(executable, &bindings, &pointers, stream)?;
+        check_report(report.as_ref())
     }
 
     /// Waits until everything on a stream of the device is done. Faults of kernels show here.

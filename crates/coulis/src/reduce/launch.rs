@@ -9,6 +9,7 @@ use coulis_runtime::{
 };
 
 use super::Prepared;
+use crate::device::check_report;
 use crate::empty::Doubt;
 use crate::error::Error;
 use crate::request::{NamedArray, Request};
@@ -61,8 +62,8 @@ impl Prepared {
             return Ok(());
         }
         let mut windows = self.windows(inputs, priors, outputs)?;
-        coulis_runtime::call(&*self.0.compiled.executable, &self.0.bindings, &mut windows)?;
-        self.0.device.check_reports()
+        let report = coulis_runtime::call(&*self.0.compiled.executable, &self.0.bindings, &mut windows)?;
+        check_report(report.as_ref())
     }
 
     /// As [`Prepared::launch`]; then launches are timed by the device's own clock, the arrays staying in its memory.
@@ -90,6 +91,18 @@ impl Prepared {
         priors: &[&'a Array],
         outputs: &'a mut [&mut [u8]],
     ) -> Result<Vec<Window<'a>>, Error> {
+        let n_outputs = self.0.call.names.len();
+        let n_priors = self.wants_priors().len();
+        let n_inputs = self.0.infos.len() - n_outputs - n_priors;
+        let given = [
+            ("inputs", n_inputs, inputs.len()),
+            ("priors", n_priors, priors.len()),
+            ("outputs", n_outputs, outputs.len()),
+        ];
+        if let Some((what, wanted, found)) = given.into_iter().find(|(_, wanted, found)| wanted != found) {
+            let message = format!("the call was prepared for {wanted} {what}, got {found}");
+            return Err(Error::user("reduce/launch", message));
+        }
         let mut windows = Vec::with_capacity(self.0.infos.len());
         for (array, (info, start)) in inputs.iter().chain(priors).zip(self.0.infos.iter().zip(&self.0.starts))
         {
@@ -112,13 +125,14 @@ impl Prepared {
         }
         let pointers: Vec<DevicePointer> =
             pointers.iter().zip(&self.0.starts).map(|(pointer, start)| pointer.moved(*start)).collect();
-        match call_on_stream(&*self.0.compiled.executable, &self.0.bindings, &pointers, stream) {
+        let report = match call_on_stream(&*self.0.compiled.executable, &self.0.bindings, &pointers, stream) {
             Err(error) if error.is_of_alignment() => {
                 let (compiled, bindings) = self.0.by_elements()?;
-                Ok(call_on_stream(&*compiled.executable, bindings, &pointers, stream)?)
+                call_on_stream(&*compiled.executable, bindings, &pointers, stream)?
             }
-            other => Ok(other?),
-        }
+            other => other?,
+        };
+        check_report(report.as_ref())
     }
 
     /// Waits until everything on a stream of the device is done. Faults of kernels show here.
