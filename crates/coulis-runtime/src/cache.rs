@@ -230,9 +230,14 @@ pub fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
         let name = name.to_str().unwrap_or_default();
         let is_ours = |holds: &Holds| name.strip_suffix(holds.extension())?.strip_suffix('.');
         let stem = Holds::ALL.iter().find_map(is_ours).unwrap_or_default();
-        let meta = file.metadata()?;
-        if stem.len() == 64 && stem.bytes().all(|b| b.is_ascii_hexdigit()) && meta.is_file() {
-            found.push(Entry { path: file.path(), bytes: meta.len() });
+        if stem.len() != 64 || !stem.bytes().all(|b| b.is_ascii_hexdigit()) {
+            continue;
+        }
+        match file.metadata() {
+            Ok(meta) if meta.is_file() => found.push(Entry { path: file.path(), bytes: meta.len() }),
+            // Another process may clear the folder meanwhile.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(_) | Err(_) => {}
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
