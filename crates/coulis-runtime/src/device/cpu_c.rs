@@ -60,7 +60,7 @@ impl CpuC {
         let compiler = Compiler::find_known(options.compiler.as_deref(), environment, &recall)?;
         let (cache, notice) = Cache::open(dir.as_deref());
         if let Some(stamp) = compiler.news() {
-            cache.store_words(&identity_key(stamp), compiler.identity().as_bytes());
+            cache.keep_words(&identity_key(stamp), compiler.identity().as_bytes());
         }
         let n_threads = n_threads(options);
         let device = CpuC {
@@ -223,7 +223,7 @@ impl Device for CpuC {
         let parameters = executable.parameters().to_vec();
         let recipe = Recipe { signature, parameters, source, file, note: note.to_owned() };
         if let (Some(key), Some(bytes)) = (self.plan_key(plan), recipe.write()) {
-            self.cache.store_words(&key, &bytes);
+            self.cache.keep_words(&key, &bytes);
         }
         Ok(executable)
     }
