@@ -230,7 +230,6 @@ impl<'py> Given<'py> {
         place: Place,
         what: &str,
     ) -> PyResult<Given<'py>> {
-        let py = object.py();
         let typestr: String = interface.get_item("typestr")?.extract()?;
         let dtype = match interface_dtype(&typestr) {
             Some(dtype) => dtype,
@@ -270,7 +269,6 @@ impl<'py> Given<'py> {
             Ok(stream) => stream.extract()?,
             Err(_) => None,
         };
-        let _ = py;
         Ok(Given {
             object: object.clone(),
             library,
@@ -363,13 +361,10 @@ impl<'py> Given<'py> {
             return (0, 0);
         }
         let width = self.info.dtype.bytes() as i128;
-        let (mut lo, mut hi) = (0i128, width);
-        for (&extent, &stride) in self.info.shape.iter().zip(&self.info.strides) {
-            let reach = i128::from(stride) * i128::from(extent - 1) * width;
-            lo += reach.min(0);
-            hi += reach.max(0);
-        }
-        (self.address as i128 + lo, self.address as i128 + hi)
+        let place = |n: i128| n.checked_mul(width)?.checked_add(self.address as i128);
+        // What no memory holds is refused elsewhere, and meets everything here.
+        let range = self.info.reach().and_then(|(lo, hi)| place(lo).zip(place(hi.checked_add(1)?)));
+        range.unwrap_or((i128::MIN, i128::MAX))
     }
 }
 

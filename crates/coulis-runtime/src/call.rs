@@ -76,12 +76,7 @@ fn check(bytes: &[u8], offset: usize, info: &ArrayInfo) -> Result<(usize, usize)
     }
     let before = (offset / width) as i128;
     let held = (bytes.len() / width) as i128 - before;
-    let (mut lo, mut hi) = (0i128, 0i128);
-    for (&extent, &stride) in info.shape.iter().zip(&info.strides) {
-        let reach = i128::from(stride) * i128::from(extent - 1);
-        lo += reach.min(0);
-        hi += reach.max(0);
-    }
+    let (lo, hi) = info.reach().unwrap_or((i128::MIN, i128::MAX));
     if -before <= lo && hi < held {
         // Both are within the memory, whose length is a `usize`.
         return Ok((lo.unsigned_abs() as usize * width, (hi.unsigned_abs() as usize + 1) * width));
@@ -194,6 +189,7 @@ mod tests {
         assert!(Window::read(bytes, 0, &info(&[1000], &[0])).is_ok());
         assert!(Window::read(bytes, 0, &info(&[0, 1000], &[1000, 1])).is_ok());
         assert!(Window::read(bytes, 2, &info(&[1], &[1])).is_err());
+        assert!(Window::read(bytes, 0, &info(&[(1 << 62) + 1; 16], &[1 << 62; 16])).is_err());
         let empty = Window::read(&bytes[1..1], 0, &info(&[0], &[1])).expect("no element is anywhere");
         assert!(empty.span.first.addr().is_multiple_of(64));
     }

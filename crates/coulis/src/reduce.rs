@@ -8,7 +8,7 @@ mod narrow;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use coulis_io::Array;
+use coulis_io::{Array, ShapeError, check_shape};
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
 use coulis_ir::eval::Value;
 use coulis_ir::expr::promoted_dtype;
@@ -58,6 +58,11 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
             found.shape, found.strides
         );
         return Err(Error::user("reduce/input", message));
+    }
+    for info in inputs {
+        if let Err(error @ ShapeError::Overflow { .. }) = check_shape(info.dtype, &info.shape) {
+            return Err(Error::user("reduce/shape", error));
+        }
     }
     if let Some(normalize) = &request.normalize {
         return normalization::check(inputs, request, normalize);

@@ -449,13 +449,16 @@ fn a_ddof_that_no_statistic_takes_is_refused() {
 }
 
 #[test]
-fn a_shape_without_its_strides_is_refused() {
+fn a_shape_without_its_strides_or_beyond_all_memory_is_refused() {
     let info = ArrayInfo { dtype: DType::F32, shape: vec![2, 3], strides: vec![1] };
     let error = coulis::reduce::check(&[info], &Request::new(&["sum"])).err().unwrap();
     assert_eq!(
         error.to_string(),
         "error[reduce/input]: an array of shape [2, 3] is to have a stride an axis, got the strides [1]"
     );
+    let info = ArrayInfo { dtype: DType::F32, shape: vec![1 << 62], strides: vec![0] };
+    let error = coulis::reduce::check(&[info], &Request::new(&["sum"])).err().unwrap();
+    assert!(error.to_string().starts_with("error[reduce/shape]"), "{error}");
 }
 
 #[test]

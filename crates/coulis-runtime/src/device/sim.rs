@@ -140,8 +140,8 @@ fn reach(info: &ArrayInfo) -> (usize, usize) {
     if info.shape.iter().any(|n| *n <= 0) {
         return (0, 0);
     }
-    let ends = info.shape.iter().zip(&info.strides).map(|(n, stride)| (n - 1) * stride);
-    let (before, after) = ends.fold((0, 0), |(lo, hi), end| (lo - end.min(0), hi + end.max(0)));
-    let bytes = info.dtype.bytes();
-    (before as usize * bytes, (before + after + 1) as usize * bytes)
+    let bytes = |n: i128| usize::try_from(n.checked_mul(info.dtype.bytes() as i128)?).ok();
+    let ends = info.reach().and_then(|(lo, hi)| bytes(-lo).zip(bytes(hi - lo + 1)));
+    // Of elements that no memory holds the simulator says so.
+    ends.unwrap_or((0, 0))
 }

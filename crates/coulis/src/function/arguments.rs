@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coulis_ir::args::{ArgInfo, ArrayInfo, BindError, Bindings, compact_strides, eval_index};
+use coulis_ir::args::{self, ArgInfo, ArrayInfo, BindError, Bindings, compact_strides, eval_index};
 use coulis_ir::{Buffer, DType, Kernel, Param, Var};
 
 use super::within_int32::{MAX_ELEMENTS_INT32, TooLarge, first_too_large};
@@ -172,13 +172,10 @@ pub(super) fn check_own_memory(kernel: &Kernel, bindings: &Bindings) -> Result<(
     })
 }
 
-/// Distance from the first element to the last.
+/// Distance from the first element to the last; at least that of indices, which count elements that share memory too.
 fn reach(info: &ArrayInfo) -> i128 {
-    if info.shape.contains(&0) {
-        return 0;
-    }
-    let spans = info.shape.iter().zip(&info.strides);
-    spans.map(|(e, s)| i128::from(e - 1) * i128::from(*s).abs().max(1)).sum()
+    let strides: Vec<i64> = info.strides.iter().map(|&stride| if stride == 0 { 1 } else { stride }).collect();
+    args::reach(&info.shape, &strides).map_or(i128::MAX, |(lo, hi)| hi - lo)
 }
 
 /// Refuses outputs whose elements share memory, and sizes that 32-bit indices do not reach.
@@ -193,29 +190,17 @@ pub(super) fn check_reach(kernel: &Kernel, parameters: &[Parameter], infos: &[Ar
                 let message = format!(
                     "`{name}` spans {} elements, and with int32 sizes at most {MAX_ELEMENTS_INT32} are supported; \
                      make its sizes int64",
-                    reach + 1
+                    reach.saturating_add(1)
                 );
                 return Err(Error::unsupported("call/int32", message));
             }
         }
-        if !facts.is_written || info.shape.contains(&0) {
-            continue;
-        }
-        let mut dims: Vec<(i64, i64)> =
-            info.strides.iter().copied().zip(info.shape.iter().copied()).collect();
-        dims.retain(|(_, extent)| *extent > 1);
-        dims.sort_unstable();
-        let mut reach = 0i128;
-        for (stride, extent) in dims {
-            if i128::from(stride) <= reach {
-                let message = format!(
-                    "output `{name}` of shape {:?} has the strides {:?}; elements of an output are to lie apart, at \
-                     positive strides",
-                    info.shape, info.strides
-                );
-                return Err(Error::user("call/strides", message));
-            }
-            reach += i128::from(stride) * i128::from(extent - 1);
+        if facts.is_written && !info.is_apart() {
+            let message = format!(
+                "output `{name}` of shape {:?} has the strides {:?}; elements of an output are to lie apart",
+                info.shape, info.strides
+            );
+            return Err(Error::user("call/strides", message));
         }
     }
     Ok(())

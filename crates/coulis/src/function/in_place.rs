@@ -24,12 +24,14 @@ pub enum InPlace<'a> {
         /// Where element `[0, ..., 0]` is in it, in bytes.
         offset: usize,
     },
-    /// For a buffer that the kernel may store to; element `[0, ..., 0]` is at its begin.
+    /// For a buffer that the kernel may store to.
     Write {
         /// Element type, shape and strides.
         info: ArrayInfo,
         /// The memory that holds every element.
         bytes: &'a mut [u8],
+        /// Where element `[0, ..., 0]` is in it, in bytes.
+        offset: usize,
     },
 }
 
@@ -70,7 +72,7 @@ impl Function {
                         match argument {
                             InPlace::Int(_) => continue,
                             InPlace::Read { info, bytes, offset } => Window::read(bytes, *offset, info),
-                            InPlace::Write { info, bytes } => Window::write(bytes, 0, info),
+                            InPlace::Write { info, bytes, offset } => Window::write(bytes, *offset, info),
                         }
                         .map_err(|error| Error::user("call/memory", error))?,
                     );
@@ -86,7 +88,8 @@ impl Function {
                         InPlace::Read { info, bytes, offset } => {
                             SimArg::Array(SimArray { offset: *offset, ..SimArray::read(bytes, info.clone()) })
                         }
-                        InPlace::Write { info, bytes } => SimArg::Array(SimArray {
+                        InPlace::Write { info, bytes, offset } => SimArg::Array(SimArray {
+                            offset: *offset,
                             initialised: facts.is_read,
                             ..SimArray::update(bytes, info.clone())
                         }),
