@@ -246,6 +246,11 @@ impl<'py> Given<'py> {
             }
             None => return Err(no_elements(what, &typestr)),
         };
+        let is_masked = interface.get_item("mask").is_ok_and(|mask| !mask.is_none());
+        if is_masked {
+            let message = format!("`{what}` is a masked array; give its data, and its mask as `where`");
+            return Err(PyTypeError::new_err(message));
+        }
         let shape: Vec<i64> = interface.get_item("shape")?.extract()?;
         let (address, is_readonly): (usize, bool) = interface.get_item("data")?.extract()?;
         let given: Option<Vec<i64>> = match interface.get_item("strides") {
