@@ -390,17 +390,15 @@ fn interface_dtype(typestr: &str) -> Option<DType> {
 }
 
 /// What NumPy calls a dtype whose bytes are in the order of other machines, which its name leaves out.
-pub fn foreign_order(object: &Bound<'_, PyAny>) -> Option<String> {
+fn foreign_order(object: &Bound<'_, PyAny>) -> Option<String> {
     let text = |name| object.getattr(name).and_then(|text| text.extract::<String>()).ok();
     (text("byteorder")? == ">").then(|| text("str")).flatten()
 }
 
 /// The element type that an object names: a string, a dtype of any library, or a Python type.
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
-    let mut is_word = false;
-    let text = if let Ok(text) = object.extract::<String>() {
-        is_word = true;
-        text
+    let text = if let Ok(word) = object.extract::<String>() {
+        return dtype_named(&word);
     } else if let Some(text) = foreign_order(object) {
         text
     } else if let Ok(name) = object.getattr("name").and_then(|name| name.extract::<String>()) {
@@ -410,7 +408,18 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     } else {
         object.str()?.to_string()
     };
-    let name = text.rsplit('.').next().unwrap_or(&text);
+    // Other libraries call another type so, which has infinities.
+    if text.ends_with("float8_e4m3") {
+        let message =
+            format!("`{text}` with infinities is not supported, `float8_e4m3fn` is; {}", legal_dtypes());
+        return Err(PyTypeError::new_err(message));
+    }
+    dtype_named(&text)
+}
+
+/// The element type of that name, coulis', NumPy's or Python's.
+pub fn dtype_named(text: &str) -> PyResult<DType> {
+    let name = text.rsplit('.').next().unwrap_or(text);
     // A byte order says that the word is NumPy's.
     if let Some(dtype) = interface_dtype(&name.replacen('=', "<", 1)) {
         return Ok(dtype);
@@ -426,12 +435,6 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
             "`{text}` is {stem}64 where bytes are counted, as by NumPy, and 8 bits wide where bits are; legal are \
              `{stem}64` and `{narrow}`"
         );
-        return Err(PyTypeError::new_err(message));
-    }
-    // Other libraries call another type so, which has infinities.
-    if name == "float8_e4m3" && !is_word {
-        let message =
-            format!("`{text}` with infinities is not supported, `float8_e4m3fn` is; {}", legal_dtypes());
         return Err(PyTypeError::new_err(message));
     }
     let name = match name {
