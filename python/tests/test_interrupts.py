@@ -119,3 +119,31 @@ def test_a_compiler_is_ended_and_not_started_again(tmp_path, whole_group):
     )
     assert done.stdout == "stopped 1\n", done.stderr
     assert not list((cache / "cpu").glob(".build-*"))
+
+
+NESTED = """
+import os, signal
+import numpy as np
+import coulis
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+x = np.ones((30, 40), np.float32)
+
+def away(v, mean):
+    # Called where a kernel is made, which is work that Ctrl-C ends too.
+    assert coulis.sum(np.ones((300, 300))) == 90000
+    os.kill(os.getpid(), signal.SIGINT)
+    return v - mean
+
+try:
+    coulis.normalization(map=away, statistics=["mean"], name="away")(x)
+except KeyboardInterrupt:
+    print("stopped")
+assert coulis.sum(x) == x.size
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+
+
+def test_work_inside_of_work_hears_of_an_interrupt_once():
+    done = subprocess.run([sys.executable, "-c", NESTED], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "stopped\n", (done.returncode, done.stderr)

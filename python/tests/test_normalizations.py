@@ -232,3 +232,13 @@ def test_calls_that_differ_in_their_settings_alone_are_told_apart():
         with pytest.raises(ValueError, match="softmax"):
             coulis.reduce(x, "softmax", 1)
     assert abs(wide).max() < abs(plain).max()
+
+
+def test_nulls_beside_the_elements_are_refused_of_a_call_that_was_made_before_too():
+    pa = pytest.importorskip("pyarrow")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    whole = pa.array([1.0, 2.0, 3.0], pa.float32())
+    coulis.layer_norm(x, weight=whole)
+    with pytest.raises(ValueError, match="beside the elements has nulls"):
+        coulis.layer_norm(x, weight=pa.array([1.0, None, 3.0], pa.float32()))
+    np.testing.assert_array_equal(coulis.layer_norm(x, weight=whole), coulis.layer_norm(x, weight=np.array(whole)))

@@ -70,7 +70,7 @@ def test_an_expression_prints_and_has_the_type_that_holds_its_operands(expr, tex
         (lambda: te.all(), TypeError, "at least one condition"),
         (lambda: ~x, ValueError, "`not` takes a bool or an integer, got float32"),
         (lambda: i + "1", TypeError, "unsupported operand"),
-        (lambda: te.const(1, "float33"), ValueError, "float33"),
+        (lambda: te.const(1, "float33"), TypeError, "`float33` names no element type"),
         (lambda: te.const(300, "int8"), ValueError, "the constant is 300, which int8 does not hold"),
         (lambda: te.const([1]), TypeError, "an expression, an axis or a number is wanted, got list"),
         (lambda: bool(i < j), ValueError, "neither true nor false"),
@@ -188,7 +188,7 @@ def test_an_unlisted_or_shared_axis_is_refused():
     [
         (lambda: te.placeholder((-1,)), ValueError, "at least 0, got -1"),
         (lambda: te.placeholder((2.5,)), ValueError, "is to be an integer"),
-        (lambda: te.placeholder((4,), "float33"), ValueError, "float33"),
+        (lambda: te.placeholder((4,), "float33"), TypeError, "`float33` names no element type"),
         (lambda: te.compute((4, 4), lambda q: 1.0), ValueError, "as many axis names, got 1"),
         (lambda: te.compute((4,), lambda q=1: 1.0), TypeError, "one index a dimension"),
         (lambda: te.reduce_axis(4), TypeError, r"\(min, end\)"),
@@ -365,3 +365,14 @@ def test_a_lift_scales_positions_by_an_element_that_all_of_a_row_share():
     moment = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda x, i: x * i, name="moment")
     shared = np.broadcast_to(np.array(1), (4, 2))
     np.testing.assert_array_equal(coulis.reduce(shared, moment, 0), [6, 6])
+
+
+@pytest.mark.parametrize(
+    "named, dtype", [("float", "float64"), (float, "float64"), ("f4", "float32"), (np.int16, "int16"), ("int", "int64")]
+)
+def test_types_have_the_names_that_reductions_take(named, dtype):
+    assert te.placeholder((3,), named, "A").dtype == te.const(1, named).dtype == dtype
+    assert coulis.reduce(np.ones(3), "max", dtype=named).dtype == dtype
+    for make in (te.placeholder, lambda shape, dtype: coulis.sum(np.ones(shape), dtype=dtype)):
+        with pytest.raises(TypeError, match="`decimal` names no element type; legal element types are"):
+            make((3,), "decimal")

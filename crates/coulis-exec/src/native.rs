@@ -31,7 +31,7 @@ use crate::frame::{BaseAt, Frame};
 use crate::level::Level;
 use crate::pool::Pool;
 use crate::program::Program;
-use crate::registers::Layout;
+use crate::registers::{LINE, Layout};
 
 /// Longer programs stay bytecode: packing registers takes more than linear time.
 const MOST_INSTRUCTIONS: usize = 1 << 14;
@@ -75,12 +75,14 @@ fn isa(level: Level) -> Option<asm::Isa> {
 }
 
 impl Native {
-    /// Translates a program for a machine of that level; `None` for very long ones, for levels without native
-    /// code, and where the system gives no memory for code.
+    /// Translates a program for a machine of that level; `None` for very long ones and those with more memory of a
+    /// thread than offsets of 32 bits reach, for levels without native code, and where the system gives no memory for
+    /// code.
     pub(crate) fn compile(compiled: &Compiled, layout: &Layout, level: Level) -> Option<Native> {
         let isa = isa(level)?;
         let code = &compiled.code;
-        if code.len() > MOST_INSTRUCTIONS {
+        let is_far = i32::try_from(layout.lines.saturating_mul(LINE)).is_err();
+        if code.len() > MOST_INSTRUCTIONS || is_far {
             return None;
         }
         let slots = loops::Slots::of(compiled);
@@ -156,6 +158,33 @@ unsafe extern "sysv64" fn interpret_from_native(context: *mut Context, from: usi
         Err(error) => {
             context.error = Some(error);
             emit::FAILED
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use coulis_ir::verify::verify;
+    use coulis_ir::{Form, Kernel, Stmt};
+
+    use super::*;
+
+    #[test]
+    fn memory_beyond_offsets_of_32_bits_is_the_interpreters() {
+        let level = Level::detect();
+        if !is_available(level) {
+            eprintln!("SKIP memory_beyond_offsets_of_32_bits_is_the_interpreters: no native code");
+            return;
+        }
+        let (name, attrs) = ("nothing".to_owned(), BTreeMap::new());
+        let kernel = Kernel { name, params: Vec::new(), attrs, form: Form::Flat, body: Stmt::NOP };
+        let mut program = Program::interpreted(&verify(kernel).unwrap(), level).unwrap();
+        for (lines, is_native) in [(i32::MAX as usize / LINE, true), (i32::MAX as usize / LINE + 1, false)] {
+            program.layout.lines = lines;
+            let native = Native::compile(&program.compiled, &program.layout, level);
+            assert_eq!(native.is_some(), is_native, "{lines} lines");
         }
     }
 }

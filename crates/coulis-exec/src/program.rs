@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use coulis_ir::args::{Bindings, eval_index};
+use coulis_ir::args::{Bindings, compact_strides, eval_index, reach};
 use coulis_ir::{Checked, Target};
 
 use crate::code::{BaseInfo, Input, Origin, slot_of_int};
@@ -84,11 +84,6 @@ impl Program {
         result
     }
 
-    /// Bytes of registers and local buffers that each thread uses.
-    pub fn arena_bytes(&self) -> usize {
-        self.layout.lines * crate::registers::LINE
-    }
-
     pub(crate) fn take_frame(&self) -> Frame {
         let kept = self.frames.lock().unwrap_or_else(PoisonError::into_inner).pop();
         kept.unwrap_or_else(|| Frame::new(self))
@@ -132,20 +127,16 @@ fn argument(info: &BaseInfo, ptr: *mut u8, bindings: &Bindings) -> Result<BaseAt
     }
     let shape: Vec<i64> = shape.iter().map(eval).collect::<Result<_, _>>()?;
     let strides: Vec<i64> = if strides.is_empty() {
-        coulis_ir::args::compact_strides(&shape)
+        compact_strides(&shape)
     } else {
         strides.iter().map(eval).collect::<Result<_, _>>()?
     };
-    let (mut lo, mut hi) = (0i64, 0i64);
-    for (&extent, &stride) in shape.iter().zip(&strides) {
-        if extent <= 0 {
-            return Ok(BaseAt { ptr, lo: 0, hi: 0 });
-        }
-        let reach = stride.saturating_mul(extent - 1);
-        lo = lo.saturating_add(reach.min(0));
-        hi = hi.saturating_add(reach.max(0));
+    if shape.iter().any(|&extent| extent <= 0) {
+        return Ok(BaseAt { ptr, lo: 0, hi: 0 });
     }
-    Ok(BaseAt { ptr, lo, hi: hi.saturating_add(1) })
+    let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
+    let (lo, hi) = reach(&shape, &strides).unwrap_or((least, most));
+    Ok(BaseAt { ptr, lo: lo.max(least) as i64, hi: hi.saturating_add(1).min(most) as i64 })
 }
 
 /// Whether programs of that level become native code on this machine, so that vectors and registers are those of the

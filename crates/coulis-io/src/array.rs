@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use coulis_ir::DType;
-use coulis_ir::args::compact_strides;
+use coulis_ir::args::{compact_strides, reach};
 use half::{bf16, f16};
 
 use crate::storage::{AlignedBytes, Foreign, OutOfMemory, Owner, Storage};
@@ -201,35 +201,15 @@ impl Array {
         first: *const u8,
         owner: Option<Owner>,
     ) -> Result<Array, ShapeError> {
-        size_in_bytes(dtype, shape)?;
-        if strides.len() != shape.len() {
-            return Err(ShapeError::StrideCount { strides: strides.len(), rank: shape.len() });
-        }
+        let (before, after) = bytes_around(dtype, shape, strides, first.addr())?;
         let (shape, strides) = (shape.to_vec(), strides.to_vec());
-        if shape.contains(&0) {
+        if after == 0 {
             let storage = Storage::Owned(Arc::new(AlignedBytes::zeroed(0)?));
             return Ok(Array { dtype, shape, strides, offset: 0, storage });
         }
-        let width = dtype.bytes();
-        if first.is_null() {
-            return Err(ShapeError::NoMemory { dtype, shape });
-        }
-        if !first.addr().is_multiple_of(width) {
-            return Err(ShapeError::Misaligned { dtype });
-        }
-        let (mut before, mut after) = (0i128, 1i128);
-        for (&length, &stride) in shape.iter().zip(&strides) {
-            let reach = i128::from(length - 1) * i128::from(stride);
-            if reach < 0 { before -= reach } else { after += reach }
-        }
-        let bytes = |n: i128| usize::try_from(n.checked_mul(width as i128)?).ok();
-        let len = bytes(before + after).filter(|&n| n <= isize::MAX as usize);
-        let Some((offset, len)) = bytes(before).zip(len) else {
-            return Err(ShapeError::Overflow { shape, dtype });
-        };
         // SAFETY: the caller's promise; elements between those of the shape lie in the same memory.
-        let foreign = unsafe { Foreign::new(first.wrapping_sub(offset), len, owner) };
-        Ok(Array { dtype, shape, strides, offset, storage: Storage::Foreign(foreign) })
+        let foreign = unsafe { Foreign::new(first.wrapping_sub(before), before + after, owner) };
+        Ok(Array { dtype, shape, strides, offset: before, storage: Storage::Foreign(foreign) })
     }
 
     /// An array over part of a storage; `strides` are in elements and `offset` in bytes.
@@ -351,14 +331,9 @@ impl Array {
             return Ok(view);
         }
         let elements = (self.storage.bytes().len() / width) as i128;
-        let mut lo = (self.offset / width) as i128 + i128::from(start);
-        let first = lo;
-        let mut hi = lo;
-        for (&length, &stride) in shape.iter().zip(strides) {
-            let reach = i128::from(length - 1) * i128::from(stride);
-            if reach < 0 { lo += reach } else { hi += reach }
-        }
-        for reached in [lo, hi] {
+        let first = (self.offset / width) as i128 + i128::from(start);
+        let (lo, hi) = reach(shape, strides).unwrap_or((i128::MIN, i128::MAX));
+        for reached in [first.saturating_add(lo), first.saturating_add(hi)] {
             if reached < 0 || elements <= reached {
                 return Err(ShapeError::OutOfBounds { reached, elements });
             }
@@ -480,7 +455,8 @@ pub(crate) fn column_major(shape: &[i64]) -> Vec<i64> {
 }
 
 /// Checks rank, signs and size.
-fn check_shape(dtype: DType, shape: &[i64]) -> Result<(), ShapeError> {
+/// Refuses a shape that no array has: of too many axes, of a negative length, or of more bytes than int64 counts.
+pub fn check_shape(dtype: DType, shape: &[i64]) -> Result<(), ShapeError> {
     if shape.len() > MAX_RANK {
         return Err(ShapeError::Rank { rank: shape.len() });
     }
@@ -494,6 +470,38 @@ fn check_shape(dtype: DType, shape: &[i64]) -> Result<(), ShapeError> {
             .ok_or_else(|| ShapeError::Overflow { shape: shape.to_vec(), dtype })?;
     }
     Ok(())
+}
+
+/// Bytes of an array's elements before the one at that address, which is its first, and from there on: none where it has no
+/// elements. Checks what a caller says of memory; whether it is there the caller alone knows.
+pub fn bytes_around(
+    dtype: DType,
+    shape: &[i64],
+    strides: &[i64],
+    first: usize,
+) -> Result<(usize, usize), ShapeError> {
+    let n_bytes = size_in_bytes(dtype, shape)?;
+    if strides.len() != shape.len() {
+        return Err(ShapeError::StrideCount { strides: strides.len(), rank: shape.len() });
+    }
+    if n_bytes == 0 {
+        return Ok((0, 0));
+    }
+    if first == 0 {
+        return Err(ShapeError::NoMemory { dtype, shape: shape.to_vec() });
+    }
+    let width = dtype.bytes();
+    if !first.is_multiple_of(width) {
+        return Err(ShapeError::Misaligned { dtype });
+    }
+    let bytes = |n: i128| usize::try_from(n.checked_mul(width as i128)?).ok();
+    let around = reach(shape, strides).and_then(|(lo, hi)| {
+        bytes(hi - lo + 1).filter(|&all| all <= isize::MAX as usize)?;
+        bytes(-lo).zip(bytes(hi + 1))
+    });
+    // Addresses end where the first element cannot be that far from the others.
+    let is_inside = |&(before, after): &(usize, usize)| before <= first && first.checked_add(after).is_some();
+    around.filter(is_inside).ok_or_else(|| ShapeError::Overflow { shape: shape.to_vec(), dtype })
 }
 
 /// Bytes of a checked shape.

@@ -21,7 +21,7 @@ mod storage;
 mod text;
 mod write;
 
-pub use array::{Array, Element, MAX_RANK, Scalar, Scalars, ShapeError};
+pub use array::{Array, Element, MAX_RANK, Scalar, Scalars, ShapeError, bytes_around, check_shape};
 pub use disk::bytes_from_disk;
 pub use error::{CsvFault, HeaderFault, ReadError, WriteError};
 pub use npy::parse_npy;

@@ -282,6 +282,46 @@ impl ArrayInfo {
         }
         Some(strides)
     }
+
+    /// How far its elements reach; see [`reach`].
+    pub fn reach(&self) -> Option<(i128, i128)> {
+        reach(&self.shape, &self.strides)
+    }
+
+    /// Whether its elements are shown to share no memory: each axis, taken by the size of its steps, steps over all that
+    /// those before it reach, forwards or backwards.
+    pub fn is_apart(&self) -> bool {
+        if self.shape.contains(&0) {
+            return true;
+        }
+        let axes = self.shape.iter().zip(&self.strides).filter(|(extent, _)| **extent > 1);
+        let mut axes: Vec<(i128, i128)> =
+            axes.map(|(extent, stride)| (i128::from(*stride).abs(), i128::from(*extent))).collect();
+        axes.sort_unstable();
+        let mut reach = 0i128;
+        axes.into_iter().all(|(step, extent)| {
+            let is_over = step > reach;
+            reach = reach.saturating_add(step * (extent - 1));
+            is_over
+        })
+    }
+}
+
+/// Elements from an array's first one to the one at the lowest address, at most 0, and to the one at the highest, at least
+/// 0; both 0 where there is none. `None` where they are further apart than 128 bits count, as in no memory.
+pub fn reach(shape: &[i64], strides: &[i64]) -> Option<(i128, i128)> {
+    if shape.iter().any(|&extent| extent <= 0) {
+        return Some((0, 0));
+    }
+    let (mut lo, mut hi) = (0i128, 0i128);
+    for (&extent, &stride) in shape.iter().zip(strides) {
+        // Less than 2^126.
+        let reach = (i128::from(extent) - 1) * i128::from(stride);
+        lo = lo.checked_add(reach.min(0))?;
+        hi = hi.checked_add(reach.max(0))?;
+    }
+    hi.checked_sub(lo)?.checked_add(1)?;
+    Some((lo, hi))
 }
 
 /// Strides of a compact row-major array of that shape, in elements. Axes of length 0 count as 1, and strides beyond
@@ -422,6 +462,29 @@ mod tests {
         assert_eq!(info.broadcast_strides(&[3, 1]), Some(vec![-2, 7]));
         assert_eq!(info.broadcast_strides(&[4, 4]), None);
         assert_eq!(info.broadcast_strides(&[3]), None);
+    }
+
+    #[test]
+    fn elements_reach_as_far_as_128_bits_count() {
+        assert_eq!(reach(&[3, 4], &[-4, 1]), Some((-8, 3)));
+        assert_eq!(reach(&[], &[]), Some((0, 0)));
+        assert_eq!(reach(&[3, 0], &[5, 1]), Some((0, 0)));
+        assert_eq!(reach(&[2], &[i64::MIN]), Some((i128::from(i64::MIN), 0)));
+        let (extents, strides) = ([(1 << 62) + 1; 16], [1 << 62; 16]);
+        assert_eq!(reach(&extents[..7], &strides[..7]), Some((0, 7 << 124)));
+        assert_eq!(reach(&extents[..8], &strides[..8]), None);
+        assert_eq!(reach(&extents, &strides), None);
+        assert_eq!(reach(&[(1 << 62) + 1; 8], &[-1 << 62; 8]), None);
+    }
+
+    #[test]
+    fn elements_are_apart_where_each_axis_steps_over_those_with_smaller_steps() {
+        let is_apart = |shape: &[i64], strides: &[i64]| {
+            ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: strides.to_vec() }.is_apart()
+        };
+        assert!(is_apart(&[3, 4], &[4, 1]) && is_apart(&[3, 4], &[-1, -3]) && is_apart(&[3, 1], &[1, 0]));
+        assert!(!is_apart(&[3, 4], &[3, 1]) && !is_apart(&[2], &[0]) && is_apart(&[2, 0], &[0, 0]));
+        assert!(!is_apart(&[(1 << 62) + 1; 16], &[1 << 62; 16]));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub fn is_asked() -> bool {
 }
 
 /// Runs work of this thread that [`ask`] stops. One thread of a process does so at a time; requests from
-/// before are forgotten.
+/// before are forgotten. Work inside of such work is a part of it: a request stops both.
 pub fn watched<T>(work: impl FnOnce() -> T) -> T {
     /// Ends the watch, also where the work panics.
     struct Watch;
@@ -47,6 +47,9 @@ pub fn watched<T>(work: impl FnOnce() -> T) -> T {
         fn drop(&mut self) {
             WATCHES.set(false);
         }
+    }
+    if WATCHES.get() {
+        return work();
     }
     ASKED.store(false, Ordering::Relaxed);
     WATCHES.set(true);
@@ -70,5 +73,11 @@ mod tests {
         });
         assert_eq!(seen, (false, true, false, true));
         assert!(!is_asked());
+        let seen = watched(|| {
+            ask();
+            (watched(is_asked), is_watched(), is_asked())
+        });
+        assert_eq!(seen, (true, true, true));
+        assert!(!is_watched());
     }
 }

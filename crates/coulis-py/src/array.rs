@@ -230,7 +230,6 @@ impl<'py> Given<'py> {
         place: Place,
         what: &str,
     ) -> PyResult<Given<'py>> {
-        let py = object.py();
         let typestr: String = interface.get_item("typestr")?.extract()?;
         let dtype = match interface_dtype(&typestr) {
             Some(dtype) => dtype,
@@ -247,6 +246,11 @@ impl<'py> Given<'py> {
             }
             None => return Err(no_elements(what, &typestr)),
         };
+        let is_masked = interface.get_item("mask").is_ok_and(|mask| !mask.is_none());
+        if is_masked {
+            let message = format!("`{what}` is a masked array; give its data, and its mask as `where`");
+            return Err(PyTypeError::new_err(message));
+        }
         let shape: Vec<i64> = interface.get_item("shape")?.extract()?;
         let (address, is_readonly): (usize, bool) = interface.get_item("data")?.extract()?;
         let given: Option<Vec<i64>> = match interface.get_item("strides") {
@@ -270,7 +274,6 @@ impl<'py> Given<'py> {
             Ok(stream) => stream.extract()?,
             Err(_) => None,
         };
-        let _ = py;
         Ok(Given {
             object: object.clone(),
             library,
@@ -363,13 +366,10 @@ impl<'py> Given<'py> {
             return (0, 0);
         }
         let width = self.info.dtype.bytes() as i128;
-        let (mut lo, mut hi) = (0i128, width);
-        for (&extent, &stride) in self.info.shape.iter().zip(&self.info.strides) {
-            let reach = i128::from(stride) * i128::from(extent - 1) * width;
-            lo += reach.min(0);
-            hi += reach.max(0);
-        }
-        (self.address as i128 + lo, self.address as i128 + hi)
+        let place = |n: i128| n.checked_mul(width)?.checked_add(self.address as i128);
+        // What no memory holds is refused elsewhere, and meets everything here.
+        let range = self.info.reach().and_then(|(lo, hi)| place(lo).zip(place(hi.checked_add(1)?)));
+        range.unwrap_or((i128::MIN, i128::MAX))
     }
 }
 
@@ -390,17 +390,15 @@ fn interface_dtype(typestr: &str) -> Option<DType> {
 }
 
 /// What NumPy calls a dtype whose bytes are in the order of other machines, which its name leaves out.
-pub fn foreign_order(object: &Bound<'_, PyAny>) -> Option<String> {
+fn foreign_order(object: &Bound<'_, PyAny>) -> Option<String> {
     let text = |name| object.getattr(name).and_then(|text| text.extract::<String>()).ok();
     (text("byteorder")? == ">").then(|| text("str")).flatten()
 }
 
 /// The element type that an object names: a string, a dtype of any library, or a Python type.
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
-    let mut is_word = false;
-    let text = if let Ok(text) = object.extract::<String>() {
-        is_word = true;
-        text
+    let text = if let Ok(word) = object.extract::<String>() {
+        return dtype_named(&word);
     } else if let Some(text) = foreign_order(object) {
         text
     } else if let Ok(name) = object.getattr("name").and_then(|name| name.extract::<String>()) {
@@ -410,7 +408,18 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     } else {
         object.str()?.to_string()
     };
-    let name = text.rsplit('.').next().unwrap_or(&text);
+    // Other libraries call another type so, which has infinities.
+    if text.ends_with("float8_e4m3") {
+        let message =
+            format!("`{text}` with infinities is not supported, `float8_e4m3fn` is; {}", legal_dtypes());
+        return Err(PyTypeError::new_err(message));
+    }
+    dtype_named(&text)
+}
+
+/// The element type of that name, coulis', NumPy's or Python's.
+pub fn dtype_named(text: &str) -> PyResult<DType> {
+    let name = text.rsplit('.').next().unwrap_or(text);
     // A byte order says that the word is NumPy's.
     if let Some(dtype) = interface_dtype(&name.replacen('=', "<", 1)) {
         return Ok(dtype);
@@ -426,12 +435,6 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
             "`{text}` is {stem}64 where bytes are counted, as by NumPy, and 8 bits wide where bits are; legal are \
              `{stem}64` and `{narrow}`"
         );
-        return Err(PyTypeError::new_err(message));
-    }
-    // Other libraries call another type so, which has infinities.
-    if name == "float8_e4m3" && !is_word {
-        let message =
-            format!("`{text}` with infinities is not supported, `float8_e4m3fn` is; {}", legal_dtypes());
         return Err(PyTypeError::new_err(message));
     }
     let name = match name {

@@ -337,10 +337,11 @@ impl Export {
         if copy == Some(true) || dl_device.is_some_and(|asked| asked != (device.kind, device.id)) {
             return Err(PyBufferError::new_err("an array of coulis is given where it is, without a copy"));
         }
+        let first = max_version.map(|v| v.get_item(0)?.extract::<u32>()).transpose()?;
         let shape = self.0.shape.clone();
         let mut kept = Box::new(Kept { parts: self.0.clone(), strides: compact_strides(&shape), shape });
         let data = match &kept.parts.memory {
-            Memory::Host(bytes) => bytes.as_slice().as_ptr().cast_mut().cast(),
+            Memory::Host(bytes) => bytes.as_ptr().cast(),
             Memory::Device(memory, _) => std::ptr::without_provenance_mut(memory.pointer() as usize),
         };
         let tensor = DlTensor {
@@ -353,7 +354,6 @@ impl Export {
             byte_offset: 0,
         };
         let context = Box::into_raw(kept).cast();
-        let first = max_version.map(|v| v.get_item(0)?.extract::<u32>()).transpose()?;
         let (pointer, name): (*mut c_void, &CStr) = if first.is_some_and(|v| v >= VERSION[0]) {
             let deleter = Some(drop_versioned as unsafe extern "C" fn(*mut ManagedVersioned));
             let managed = ManagedVersioned { version: VERSION, context, deleter, flags: 0, tensor };

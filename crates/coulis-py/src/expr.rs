@@ -12,9 +12,9 @@ use coulis::te::{BinaryOp, Body, Expr, Intrinsic, Node, Reduction, TensorError, 
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 
-use crate::array::foreign_order;
+use crate::array;
 use crate::axis::Axis;
 use crate::error::OrRaise;
 use crate::measure::Measure;
@@ -75,26 +75,6 @@ pub fn wrap_measured(py: Python<'_>, expr: Expr, measure: Measure) -> PyResult<B
     Bound::new(py, (PrimExpr { expr, measure }, ExprOp))
 }
 
-/// The element type of that name.
-pub fn dtype_named(name: &str) -> PyResult<DType> {
-    name.parse().map_err(|error| PyValueError::new_err(format!("{error}")))
-}
-
-/// The element type that an object names: a string, a NumPy dtype, or a scalar type of NumPy.
-pub fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<DType> {
-    if let Ok(name) = object.cast::<PyString>() {
-        return dtype_named(name.to_str()?);
-    }
-    let text = |attribute| object.getattr(attribute).and_then(|text| text.extract::<String>()).ok();
-    if let Some(name) = foreign_order(object).or_else(|| text("name")).or_else(|| text("__name__")) {
-        return dtype_named(&name);
-    }
-    Err(PyTypeError::new_err(format!(
-        "a dtype is a name such as \"float32\", got {}",
-        object.get_type().name()?
-    )))
-}
-
 /// The expression that an object is; `None` for an object that has no meaning in one.
 pub fn maybe_expr(object: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
     if let Ok(expr) = object.cast::<PrimExpr>() {
@@ -118,7 +98,7 @@ pub fn maybe_expr(object: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
     }
     // A scalar of NumPy, other than those that are Python's own.
     if object.hasattr("dtype")? && object.getattr("ndim").is_ok_and(|n| n.eq(0).unwrap_or(false)) {
-        let dtype = dtype_of(&object.getattr("dtype")?)?;
+        let dtype = array::dtype(&object.getattr("dtype")?)?;
         let value = maybe_expr(&object.call_method0("item")?)?;
         return Ok(value.map(|value| operators::convert(value, dtype)));
     }
@@ -363,7 +343,7 @@ impl ExprOp {
 
     /// The same value in another element type.
     fn astype<'py>(slf: &Bound<'py, Self>, dtype: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-        let dtype = dtype_of(dtype)?;
+        let dtype = array::dtype(dtype)?;
         made_of(slf.as_any(), |x| Ok(operators::convert(x, dtype)))
     }
 
@@ -553,7 +533,7 @@ fn choose<'py>(
 #[pyfunction]
 fn cast<'py>(py: Python<'py>, dtype: &Object<'py>, value: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
     let measure = Measure::over(&[value])?;
-    wrap_measured(py, operators::convert(expr_of(value)?, dtype_of(dtype)?), measure)
+    wrap_measured(py, operators::convert(expr_of(value)?, array::dtype(dtype)?), measure)
 }
 
 /// A constant; of its own type where none is named.
@@ -566,7 +546,7 @@ fn constant<'py>(
 ) -> PyResult<Bound<'py, PrimExpr>> {
     let expr = match dtype {
         None => expr_of(value)?,
-        Some(dtype) => crate::constant::fitted(value, dtype_of(dtype)?, "the constant")?,
+        Some(dtype) => crate::constant::fitted(value, array::dtype(dtype)?, "the constant")?,
     };
     if expr.as_int().is_none() && expr.as_float().is_none() {
         return Err(PyTypeError::new_err(format!("a constant of that type cannot be made from {value}")));
@@ -582,7 +562,7 @@ fn variable<'py>(
     dtype: &Object<'py>,
     is_size: bool,
 ) -> PyResult<Bound<'py, PrimExpr>> {
-    let dtype = dtype_of(dtype)?;
+    let dtype = array::dtype(dtype)?;
     let var = if is_size { Var::size(name, dtype) } else { Var::new(name, dtype) };
     wrap(py, var.expr())
 }
@@ -590,6 +570,6 @@ fn variable<'py>(
 /// The smallest or the largest finite value of a type: `min` or `max`.
 #[pyfunction]
 fn limit<'py>(py: Python<'py>, which: &str, dtype: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-    let (lo, hi) = operators::limits(dtype_of(dtype)?);
+    let (lo, hi) = operators::limits(array::dtype(dtype)?);
     wrap(py, if which == "min" { lo } else { hi })
 }

@@ -3,7 +3,7 @@
 //! `os.fork` copies one thread and every lock as it is at that moment. So work of coulis holds a lock for readers, and a
 //! fork takes it for itself: it waits until the work that is under way is done.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pyo3::prelude::*;
@@ -12,11 +12,29 @@ static WORK: RwLock<()> = RwLock::new(());
 
 thread_local! {
     static HELD: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
+    static WORKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// To be held by work that must not be forked, without the interpreter's lock, and not twice by a thread.
-pub fn work() -> RwLockReadGuard<'static, ()> {
-    WORK.read().unwrap_or_else(PoisonError::into_inner)
+/// While this lives, no fork happens.
+pub struct Work(Option<RwLockReadGuard<'static, ()>>);
+
+/// To be held by work that must not be forked, without the interpreter's lock. Work inside of such work, as a map of
+/// Python's may call for it, takes no second lock, for which it would wait where a fork waits for the first.
+pub fn work() -> Work {
+    if WORKS.get() {
+        return Work(None);
+    }
+    let held = WORK.read().unwrap_or_else(PoisonError::into_inner);
+    WORKS.set(true);
+    Work(Some(held))
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            WORKS.set(false);
+        }
+    }
 }
 
 /// Registers the functions with `os.register_at_fork`, where there is that.

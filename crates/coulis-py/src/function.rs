@@ -141,15 +141,16 @@ enum Held {
 }
 
 impl Held {
-    fn of(argument: &Argument<'_>, facts: &Parameter) -> Held {
+    fn of(argument: &Argument<'_>, facts: &Parameter) -> PyResult<Held> {
         match argument {
-            Argument::Int(value) => Held::Int(*value),
+            Argument::Int(value) => Ok(Held::Int(*value)),
             Argument::Array(given) => {
-                let (low, high) = given.range();
-                // Addresses of memory that is there fit.
-                let (low, high) = (low as usize, high as usize);
+                let ArrayInfo { dtype, shape, strides } = &given.info;
+                let first = given.address;
+                let (before, after) = coulis::bytes_around(*dtype, shape, strides, first).or_raise()?;
+                let (low, high) = (first - before, first + after);
                 let is_written = facts.is_written && !given.is_readonly;
-                Held::Array { info: given.info.clone(), low, high, first: given.address, is_written }
+                Ok(Held::Array { info: given.info.clone(), low, high, first, is_written })
             }
         }
     }
@@ -249,8 +250,8 @@ impl Function {
                 )));
             }
         }
-        let held: Vec<Held> =
-            arguments.iter().zip(parameters).map(|(argument, facts)| Held::of(argument, facts)).collect();
+        let places = arguments.iter().zip(parameters).map(|(argument, facts)| Held::of(argument, facts));
+        let held: Vec<Held> = places.collect::<PyResult<_>>()?;
         check_apart(parameters, &held)?;
         for ((arg, argument), facts) in args.iter().zip(&arguments).zip(parameters) {
             if let (true, Argument::Array(given)) = (facts.is_written, argument) {
@@ -483,16 +484,16 @@ unsafe fn in_place<'a>(held: &Held) -> InPlace<'a> {
     match held {
         Held::Int(value) => InPlace::Int(*value),
         Held::Array { info, low, high, is_written: true, .. } if low == high => {
-            InPlace::Write { info: info.clone(), bytes: &mut [] }
+            InPlace::Write { info: info.clone(), bytes: &mut [], offset: 0 }
         }
         Held::Array { info, low, high, .. } if low == high => {
             InPlace::Read { info: info.clone(), bytes: &[], offset: 0 }
         }
-        Held::Array { info, high, first, is_written: true, .. } => {
-            let pointer = std::ptr::with_exposed_provenance_mut::<u8>(*first);
-            // SAFETY: the caller's promise; elements before the first one are of strides that outputs may not have.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(pointer, high - first) };
-            InPlace::Write { info: info.clone(), bytes }
+        Held::Array { info, low, high, first, is_written: true } => {
+            let pointer = std::ptr::with_exposed_provenance_mut::<u8>(*low);
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(pointer, high - low) };
+            InPlace::Write { info: info.clone(), bytes, offset: first - low }
         }
         Held::Array { info, low, high, first, is_written: false } => {
             let pointer = std::ptr::with_exposed_provenance::<u8>(*low);

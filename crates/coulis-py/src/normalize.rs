@@ -106,7 +106,8 @@ fn normalize<'py>(
         reproducible,
         plan,
     };
-    let is_plain = options.are_plain() && own.is_none() && device.is_none() && inputs[0].valid.is_none();
+    let are_whole = inputs.iter().all(|input| input.valid.is_none());
+    let is_plain = options.are_plain() && own.is_none() && device.is_none() && are_whole;
     let wanted = Wanted { ops: name, axis, keepdims: false, map: Some(&settings) };
     if is_plain && let Some(known) = recent::find(&wanted, &inputs) {
         return Call::plain(inputs).run(py, &known, out, stream);

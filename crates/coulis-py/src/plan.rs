@@ -7,9 +7,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::array::{Given, dtype, is_array};
+use crate::array::{Given, dtype, dtype_named, is_array};
 use crate::dlpack::Place;
-use crate::expr::dtype_named;
 use crate::options::{self, Ops, Options, axes, device_of};
 use crate::outside;
 use crate::reduce::inputs as inputs_of;

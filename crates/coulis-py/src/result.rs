@@ -237,7 +237,7 @@ fn checked<'py>(
         let wanted = dtype.bytes();
         return refused(format!("`out` of `{name}` is to be at a multiple of {wanted} bytes, as {dtype} is"));
     }
-    if meets_itself(&given.info) {
+    if !given.info.is_apart() {
         let strides = &given.info.strides;
         return refused(format!(
             "`out` of `{name}` has elements that share memory: its strides are {strides:?}"
@@ -245,23 +245,6 @@ fn checked<'py>(
     }
     given.library.written(out, &format!("`out` of `{name}`"))?;
     Ok(given)
-}
-
-/// Whether elements may share memory: an axis, taken by size of its steps, steps over less than all before it reach.
-fn meets_itself(info: &ArrayInfo) -> bool {
-    if info.shape.contains(&0) {
-        return false;
-    }
-    let axes = info.shape.iter().zip(&info.strides).filter(|(extent, _)| **extent > 1);
-    let mut axes: Vec<(i128, i128)> =
-        axes.map(|(extent, stride)| (i128::from(*stride).abs(), i128::from(*extent))).collect();
-    axes.sort_unstable();
-    let mut reach = 0;
-    axes.into_iter().any(|(stride, extent)| {
-        let meets = stride <= reach;
-        reach += stride * (extent - 1);
-        meets
-    })
 }
 
 fn is_row_major(info: &ArrayInfo) -> bool {

@@ -120,11 +120,9 @@ impl Cache {
         genuine(&self.file_of(key, Holds::Words)?, key)
     }
 
-    /// Publishes words under `key`. They save work and are not needed, so that a failure is no one's concern.
-    pub fn store_words(&self, key: &Key, words: &[u8]) {
-        let Some(dir) = &self.dir else { return };
-        let write = |file: &Path| fs::write(file, words).map_err(|e| at_io("words", e));
-        let _ = publish(dir, key, Holds::Words, "words", &write);
+    /// Keeps words under `key`; see [`Cache::keep`].
+    pub fn keep_words(&self, key: &Key, words: &[u8]) {
+        self.keep(key, Holds::Words, "words", words);
     }
 
     /// The machine code that was stored under `key`, if it is there and is what was once stored.
@@ -132,14 +130,26 @@ impl Cache {
         genuine(&self.file_of(key, Holds::Cubin)?, key)
     }
 
-    /// Publishes machine code under `key`. A folder that fails costs a compilation in each process, and is
-    /// reported as a notice.
-    pub fn store_cubin(&self, key: &Key, kernel: &str, code: &[u8]) {
+    /// Keeps machine code under `key`; see [`Cache::keep`].
+    pub fn keep_cubin(&self, key: &Key, kernel: &str, code: &[u8]) {
+        self.keep(key, Holds::Cubin, kernel, code);
+    }
+
+    /// Publishes what the caller has and could make again: nothing fails, and a folder that does costs that work in each
+    /// process and is told of in a notice.
+    fn keep(&self, key: &Key, holds: Holds, kernel: &str, content: &[u8]) {
         let Some(dir) = &self.dir else { return };
-        let write = |file: &Path| fs::write(file, code).map_err(|e| at_io(kernel, e));
-        if let Err(error) = publish(dir, key, Holds::Cubin, kernel, &write) {
-            let notice = Notice::CacheUnusable { dir: dir.clone(), reason: error.to_string() };
-            self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+        let write = |file: &Path| fs::write(file, content).map_err(|e| at_io(kernel, e));
+        if let Err(error) = publish(dir, key, holds, kernel, &write) {
+            self.note_unusable(dir, &error);
+        }
+    }
+
+    /// Notes once that the folder fails.
+    fn note_unusable(&self, dir: &Path, error: &RuntimeError) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        if notices.is_empty() {
+            notices.push(Notice::CacheUnusable { dir: dir.to_owned(), reason: error.to_string() });
         }
     }
 
@@ -164,8 +174,7 @@ impl Cache {
                 // Whether the folder or the compiler is at fault shows in the private folder.
                 Err(error) => {
                     let stored = store_privately(key, kernel, build)?;
-                    let notice = Notice::CacheUnusable { dir: dir.clone(), reason: error.to_string() };
-                    self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+                    self.note_unusable(dir, &error);
                     return Ok(stored);
                 }
             }
@@ -230,9 +239,14 @@ pub fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
         let name = name.to_str().unwrap_or_default();
         let is_ours = |holds: &Holds| name.strip_suffix(holds.extension())?.strip_suffix('.');
         let stem = Holds::ALL.iter().find_map(is_ours).unwrap_or_default();
-        let meta = file.metadata()?;
-        if stem.len() == 64 && stem.bytes().all(|b| b.is_ascii_hexdigit()) && meta.is_file() {
-            found.push(Entry { path: file.path(), bytes: meta.len() });
+        if stem.len() != 64 || !stem.bytes().all(|b| b.is_ascii_hexdigit()) {
+            continue;
+        }
+        match file.metadata() {
+            Ok(meta) if meta.is_file() => found.push(Entry { path: file.path(), bytes: meta.len() }),
+            // Another process may clear the folder meanwhile.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(_) | Err(_) => {}
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -442,7 +456,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (cache, _) = Cache::open(Some(&dir.path().join("c")));
         assert_eq!(cache.words(&key()), None);
-        cache.store_words(&key(), b"some words");
+        cache.keep_words(&key(), b"some words");
         assert_eq!(cache.words(&key()), Some(b"some words".to_vec()));
         assert_eq!(cache.lookup(&key()), None, "words are no code");
         assert_eq!(entries(cache.dir().unwrap()).unwrap().len(), 1);
@@ -525,6 +539,10 @@ mod tests {
         assert!(cache.store(&key(), "k", &build).is_ok());
         assert!(matches!(cache.take_notices().as_slice(), [Notice::CacheUnusable { .. }]));
         assert!(cache.take_notices().is_empty());
+        cache.keep_words(&key(), b"some words");
+        cache.keep_cubin(&key(), "k", b"code");
+        assert_eq!((cache.words(&key()), cache.cubin(&key())), (None, None));
+        assert!(matches!(cache.take_notices().as_slice(), [Notice::CacheUnusable { .. }]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use coulis_ir::DType;
 use coulis_ir::args::{ArrayInfo, Bindings};
 
-use crate::device::{DeviceTimes, Executable, Span, TimeAmount};
+use crate::device::{DeviceTimes, Executable, Launched, Parameter, Span, TimeAmount};
 use crate::error::RuntimeError;
 
 /// Memory that does not hold the array it is to hold.
@@ -76,12 +76,7 @@ fn check(bytes: &[u8], offset: usize, info: &ArrayInfo) -> Result<(usize, usize)
     }
     let before = (offset / width) as i128;
     let held = (bytes.len() / width) as i128 - before;
-    let (mut lo, mut hi) = (0i128, 0i128);
-    for (&extent, &stride) in info.shape.iter().zip(&info.strides) {
-        let reach = i128::from(stride) * i128::from(extent - 1);
-        lo += reach.min(0);
-        hi += reach.max(0);
-    }
+    let (lo, hi) = info.reach().unwrap_or((i128::MIN, i128::MAX));
     if -before <= lo && hi < held {
         // Both are within the memory, whose length is a `usize`.
         return Ok((lo.unsigned_abs() as usize * width, (hi.unsigned_abs() as usize + 1) * width));
@@ -93,16 +88,20 @@ fn check(bytes: &[u8], offset: usize, info: &ArrayInfo) -> Result<(usize, usize)
 /// Runs an executable once on checked memory.
 ///
 /// `bindings` are those that [`coulis_ir::args::bind_args`] gives for the arrays that the windows were checked for, one
-/// window a buffer parameter, writable where the kernel stores.
-pub fn call(
-    executable: &dyn Executable,
-    bindings: &Bindings,
-    windows: &mut [Window<'_>],
-) -> Result<(), RuntimeError> {
-    let spans: Vec<Span> = windows.iter().map(|w| w.span).collect();
+/// window a buffer parameter. Windows that are too few or too many are refused, and those that may not be written where
+/// the kernel stores.
+pub fn call(executable: &dyn Executable, bindings: &Bindings, windows: &mut [Window<'_>]) -> Launched {
+    let spans = spans(executable, windows)?;
     // SAFETY: a verified kernel touches only elements inside the declared shapes, which the windows hold; exclusive
     // borrows back the ones that are written.
     unsafe { executable.launch_on_host(bindings, &spans) }
+}
+
+/// The memory of windows that the executable takes.
+fn spans(executable: &dyn Executable, windows: &[Window<'_>]) -> Result<Vec<Span>, RuntimeError> {
+    let spans: Vec<Span> = windows.iter().map(|w| w.span).collect();
+    Parameter::check_spans(&executable.info().kernel, executable.parameters(), &spans)?;
+    Ok(spans)
 }
 
 /// Address of an array's element `[0, ..., 0]` in the memory of a device.
@@ -151,7 +150,7 @@ pub fn call_on_stream(
     bindings: &Bindings,
     pointers: &[DevicePointer],
     stream: StreamHandle,
-) -> Result<(), RuntimeError> {
+) -> Launched {
     let buffers: Vec<*mut u8> = pointers.iter().map(|p| std::ptr::without_provenance_mut(p.0)).collect();
     // SAFETY: who made the pointers and the stream promised it.
     unsafe { executable.launch_on_stream(bindings, &buffers, stream.0) }
@@ -170,7 +169,7 @@ pub fn time(
     windows: &mut [Window<'_>],
     amount: &TimeAmount,
 ) -> Result<Option<DeviceTimes>, RuntimeError> {
-    let spans: Vec<Span> = windows.iter().map(|w| w.span).collect();
+    let spans = spans(executable, windows)?;
     // SAFETY: as for `call`.
     unsafe { executable.time_on_host(bindings, &spans, amount) }
 }
@@ -195,6 +194,7 @@ mod tests {
         assert!(Window::read(bytes, 0, &info(&[1000], &[0])).is_ok());
         assert!(Window::read(bytes, 0, &info(&[0, 1000], &[1000, 1])).is_ok());
         assert!(Window::read(bytes, 2, &info(&[1], &[1])).is_err());
+        assert!(Window::read(bytes, 0, &info(&[(1 << 62) + 1; 16], &[1 << 62; 16])).is_err());
         let empty = Window::read(&bytes[1..1], 0, &info(&[0], &[1])).expect("no element is anywhere");
         assert!(empty.span.first.addr().is_multiple_of(64));
     }

@@ -10,7 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coulis_ir::args::Bindings;
-use coulis_ir::{Buffer, Checked, DType, Kernel, Target};
+use coulis_ir::hash::FastSet;
+use coulis_ir::visit::for_each_stmt;
+use coulis_ir::{Buffer, Checked, DType, Kernel, Stmt, Target};
+use coulis_sim::SimReport;
 
 use crate::cuda::memory::DeviceMemory;
 use crate::environment::Environment;
@@ -55,11 +58,6 @@ pub trait Device: Send + Sync {
     fn take_notices(&self) -> Vec<Notice> {
         Vec::new()
     }
-
-    /// What the simulator found in the launches since the last call, in order; nothing on other devices.
-    fn take_reports(&self) -> Vec<coulis_sim::SimReport> {
-        Vec::new()
-    }
 }
 
 /// A kernel that was found without being made.
@@ -72,10 +70,16 @@ pub struct Restored {
     pub note: String,
 }
 
+/// What a launch gives: what was found in it where the simulator ran it, nothing on other devices.
+pub type Launched = Result<Option<SimReport>, RuntimeError>;
+
 /// A kernel that is ready to run, from any number of threads.
 pub trait Executable: Send + Sync {
     /// What it is and how it came to be.
     fn info(&self) -> &Info;
+
+    /// Its buffer parameters, in order.
+    fn parameters(&self) -> &[Parameter];
 
     /// Runs the kernel once and waits for its end.
     ///
@@ -86,14 +90,14 @@ pub trait Executable: Send + Sync {
     /// Each pointer is valid for reads of all elements of the buffer's declared type, shape and strides under
     /// `bindings`, and for writes where the kernel stores to it; no other thread writes to what is read or touches
     /// what is written during the call; and buffers that are written do not overlap other buffers.
-    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError>;
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Launched;
 
     /// As [`Executable::launch`] for arrays in host memory: a device with memory of its own copies them there and copies
     /// back what may be written.
     ///
     /// # Safety
     /// As for [`Executable::launch`], for all bytes of the spans.
-    unsafe fn launch_on_host(&self, bindings: &Bindings, spans: &[Span]) -> Result<(), RuntimeError> {
+    unsafe fn launch_on_host(&self, bindings: &Bindings, spans: &[Span]) -> Launched {
         let pointers: Vec<*mut u8> = spans.iter().map(|span| span.first).collect();
         // SAFETY: the caller's promise.
         unsafe { self.launch(bindings, &pointers) }
@@ -104,12 +108,7 @@ pub trait Executable: Send + Sync {
     ///
     /// # Safety
     /// As for [`Executable::launch`], until the work on the stream is done; the stream is alive and of this device.
-    unsafe fn launch_on_stream(
-        &self,
-        bindings: &Bindings,
-        buffers: &[*mut u8],
-        stream: usize,
-    ) -> Result<(), RuntimeError> {
+    unsafe fn launch_on_stream(&self, bindings: &Bindings, buffers: &[*mut u8], stream: usize) -> Launched {
         let _ = stream;
         // SAFETY: the caller's promise.
         unsafe { self.launch(bindings, buffers) }
@@ -192,19 +191,64 @@ pub struct DeviceTimes {
 }
 
 /// A buffer parameter, as a launch needs it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Buffer name.
     pub name: String,
     /// Element type.
     pub dtype: DType,
+    /// Whether the kernel stores to it.
+    pub is_written: bool,
 }
 
 impl Parameter {
     /// The buffer parameters of a kernel, in order.
     pub fn all_of(kernel: &Kernel) -> Vec<Parameter> {
-        let parameter = |buffer: &Buffer| Parameter { name: buffer.name.clone(), dtype: buffer.dtype };
+        let mut written = FastSet::default();
+        for_each_stmt(&kernel.body, &mut |stmt| match stmt {
+            Stmt::Store { buffer, .. } => {
+                written.insert(buffer.data.id());
+            }
+            Stmt::Atom(call) if !call.atom.is_hint() => {
+                written.extend(call.elements().map(|e| e.buffer.data.id()));
+            }
+            _ => {}
+        });
+        let parameter = |buffer: &Buffer| Parameter {
+            name: buffer.name.clone(),
+            dtype: buffer.dtype,
+            is_written: written.contains(&buffer.data.id()),
+        };
         kernel.param_buffers().map(parameter).collect()
+    }
+
+    /// Refuses as many buffers as no call takes.
+    pub(crate) fn check_count(
+        kernel: &str,
+        parameters: &[Parameter],
+        found: usize,
+    ) -> Result<(), RuntimeError> {
+        if found == parameters.len() {
+            return Ok(());
+        }
+        Err(RuntimeError::BufferCount { kernel: kernel.to_owned(), wanted: parameters.len(), found })
+    }
+
+    /// Refuses spans that are not one a parameter, and one that may only be read where the kernel stores to it.
+    pub(crate) fn check_spans(
+        kernel: &str,
+        parameters: &[Parameter],
+        spans: &[Span],
+    ) -> Result<(), RuntimeError> {
+        Parameter::check_count(kernel, parameters, spans.len())?;
+        match parameters.iter().zip(spans).find(|(parameter, span)| parameter.is_written && !span.is_written)
+        {
+            Some((parameter, _)) => {
+                let (kernel, buffer) = (kernel.to_owned(), parameter.name.clone());
+                Err(RuntimeError::ReadOnly { kernel, buffer })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Data pointers of the buffers whose elements `[0, ..., 0]` are at `first`: the same, as Flat kernels have no offsets.
@@ -213,10 +257,7 @@ impl Parameter {
         parameters: &[Parameter],
         first: &[*mut u8],
     ) -> Result<Vec<*mut c_void>, RuntimeError> {
-        if first.len() != parameters.len() {
-            let (wanted, found) = (parameters.len(), first.len());
-            return Err(RuntimeError::BufferCount { kernel: kernel.to_owned(), wanted, found });
-        }
+        Parameter::check_count(kernel, parameters, first.len())?;
         let mut pointers = Vec::with_capacity(first.len());
         for (parameter, pointer) in parameters.iter().zip(first) {
             let bytes = parameter.dtype.bytes();

@@ -77,6 +77,14 @@ pub enum RuntimeError {
         /// Number of pointers.
         found: usize,
     },
+    /// Memory that may only be read, for a parameter that is stored to.
+    #[error("`{kernel}` writes `{buffer}`, and its memory is given to be read only")]
+    ReadOnly {
+        /// Kernel name.
+        kernel: String,
+        /// Buffer name.
+        buffer: String,
+    },
     /// A pointer that is not a multiple of the element size.
     #[error("argument `{buffer}` is to be aligned to {bytes} bytes")]
     Misaligned {

@@ -7,7 +7,7 @@ use coulis_ir::interrupt;
 /// there before is called too, so nothing is lost, and is back in its place when this returns. Where the
 /// system has no such signal the work just runs.
 ///
-/// One thread of a process does so at a time.
+/// One thread of a process does so at a time. Work inside of such work is a part of it.
 pub fn interruptible<T>(work: impl FnOnce() -> T) -> T {
     interrupt::watched(|| {
         #[cfg(unix)]
@@ -56,10 +56,15 @@ mod unix {
             }
             // SAFETY: it was written.
             let before = unsafe { before.assume_init() };
+            let own_handler = note as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize;
+            if before.sa_sigaction == own_handler {
+                // Another watch is under way, which calls and puts back what was there before both.
+                return Watch(None);
+            }
             BEFORE.store(before.sa_sigaction, Ordering::Relaxed);
             TAKES_THREE.store(usize::from(before.sa_flags & SA_SIGINFO != 0), Ordering::Relaxed);
             let mut own = before;
-            own.sa_sigaction = note as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize;
+            own.sa_sigaction = own_handler;
             own.sa_flags |= SA_SIGINFO;
             // SAFETY: the handler stores to atomics and calls what was the handler before, as handlers may.
             let is_set = unsafe { libc::sigaction(SIGINT, &raw const own, std::ptr::null_mut()) } == 0;
@@ -98,6 +103,14 @@ mod unix {
             // SAFETY: as above.
             unsafe { libc::raise(super::SIGINT) };
             assert_eq!(HEARD.load(super::Ordering::SeqCst), 2);
+            let noted = interruptible(|| {
+                interruptible(|| ());
+                // SAFETY: as above.
+                unsafe { libc::raise(super::SIGINT) };
+                (coulis_ir::interrupt::is_asked(), interruptible(coulis_ir::interrupt::is_asked))
+            });
+            assert_eq!(noted, (true, true));
+            assert_eq!(HEARD.load(super::Ordering::SeqCst), 3);
         }
     }
 }

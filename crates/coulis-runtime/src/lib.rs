@@ -29,8 +29,8 @@ pub use cuda::{Cuda, CudaError, CudaOptions};
 pub use device::elsewhere::Elsewhere;
 pub use device::sim::{Outputs, Sim, SimOptions};
 pub use device::{
-    Cpu, CpuKind, CpuOptions, Device, DeviceTimes, Executable, Info, Origin, Parameter, QUEUED, Restored,
-    Span, TimeAmount,
+    Cpu, CpuKind, CpuOptions, Device, DeviceTimes, Executable, Info, Launched, Origin, Parameter, QUEUED,
+    Restored, Span, TimeAmount,
 };
 pub use environment::Environment;
 pub use error::{Notice, RuntimeError};

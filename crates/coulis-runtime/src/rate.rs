@@ -38,7 +38,7 @@ impl Rates {
         }
         let rates = measured(Pool::global(n_threads));
         if let Some(dir) = dir {
-            Cache::open(Some(dir)).0.store_words(&key, rates.write().as_bytes());
+            Cache::open(Some(dir)).0.keep_words(&key, rates.write().as_bytes());
         }
         rates
     }

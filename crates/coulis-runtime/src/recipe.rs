@@ -20,14 +20,19 @@ use coulis_codegen::Source;
 use coulis_ir::{Buffer, DType, Expr, Form, Kernel, MemScope, Param, Stmt, Var, VarKind};
 
 use crate::cache::Key;
+use crate::device::Parameter;
 
-const HEAD: &str = "coulis recipe 1";
+const HEAD: &str = "coulis recipe 2";
+const READ: &str = "read";
+const WRITTEN: &str = "written";
 
 /// See the module's comment.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     /// The kernel's name and parameters; its body is empty.
     pub signature: Kernel,
+    /// Its buffer parameters.
+    pub parameters: Vec<Parameter>,
     /// What was compiled, and how it is called.
     pub source: Source,
     /// Key of the compiled file.
@@ -63,7 +68,7 @@ impl Recipe {
             Some(format!("v{at}"))
         };
         let mut params = String::new();
-        for param in &self.signature.params {
+        for (param, facts) in self.signature.params.iter().zip(&self.parameters) {
             let Param::Buffer { handle, buffer } = param else { return None };
             let has_blank = |name: &str| name.contains(char::is_whitespace);
             if has_blank(handle.name()) || has_blank(&buffer.name) {
@@ -79,10 +84,11 @@ impl Recipe {
             let strides = list(&buffer.strides, &mut number)?;
             let _ = writeln!(
                 params,
-                "param {} {} {} [{shape}] [{strides}]",
+                "param {} {} {} {} [{shape}] [{strides}]",
                 handle.name(),
                 buffer.name,
-                buffer.dtype.name()
+                buffer.dtype.name(),
+                if facts.is_written { WRITTEN } else { READ }
             );
         }
         let scalars = self.source.scalars.iter().map(|v| number(&v.expr())).collect::<Option<Vec<_>>>()?;
@@ -118,6 +124,7 @@ impl Recipe {
         }
         let (mut name, mut entry, mut file) = (None, None, None);
         let (mut vars, mut params): (Vec<Var>, Vec<Param>) = (Vec::new(), Vec::new());
+        let mut parameters: Vec<Parameter> = Vec::new();
         let mut scalars: Vec<Var> = Vec::new();
         let length = loop {
             match line()? {
@@ -132,7 +139,12 @@ impl Recipe {
                         _ => Var::new(name, dtype),
                     });
                 }
-                ("param", words) => params.push(param(words, &vars)?),
+                ("param", words) => {
+                    let (handle, buffer, is_written) = param(words, &vars)?;
+                    let (name, dtype) = (buffer.name.clone(), buffer.dtype);
+                    params.push(Param::Buffer { handle, buffer });
+                    parameters.push(Parameter { name, dtype, is_written });
+                }
                 ("scalars", words) => {
                     for word in words.split(',').filter(|w| !w.is_empty()) {
                         scalars.push(vars.get(word.strip_prefix('v')?.parse::<usize>().ok()?)?.clone());
@@ -154,21 +166,26 @@ impl Recipe {
         let (text, entry) = (text.to_owned(), entry?);
         // Kernels of plans read and write their arrays once, and are not interrupted.
         let source = Source { text, entry, buffers, scalars, ends_early: false };
-        Some(Recipe { signature, source, file: file?, note: note.to_owned() })
+        Some(Recipe { signature, parameters, source, file: file?, note: note.to_owned() })
     }
 }
 
-/// `handle name dtype [extents] [strides]`
-fn param(words: &str, vars: &[Var]) -> Option<Param> {
+/// `handle name dtype read [extents] [strides]`, or `written` for `read`.
+fn param(words: &str, vars: &[Var]) -> Option<(Var, Buffer, bool)> {
     let mut words = words.split(' ');
     let (handle, name, dtype) = (words.next()?, words.next()?, words.next()?.parse::<DType>().ok()?);
+    let is_written = match words.next()? {
+        WRITTEN => true,
+        READ => false,
+        _ => return None,
+    };
     let mut list = || -> Option<Vec<Expr>> {
         let inside = words.next()?.strip_prefix('[')?.strip_suffix(']')?;
         inside.split(',').filter(|w| !w.is_empty()).map(|word| number(word, vars)).collect()
     };
     let (shape, strides) = (list()?, list()?);
     let buffer = Buffer::new(name, dtype, shape, MemScope::Global).derive(|b| b.strides = strides);
-    Some(Param::Buffer { handle: Var::handle(handle), buffer })
+    Some((Var::handle(handle), buffer, is_written))
 }
 
 /// `v3`, or `16:int64`.
@@ -247,13 +264,15 @@ mod tests {
             scalars: vec![s, n],
             ends_early: false,
         };
-        Recipe { signature, source, file: Key::of(&[b"x"]), note: "two\nlines é".to_owned() }
+        let mut parameters = Parameter::all_of(&signature);
+        parameters[1].is_written = true;
+        Recipe { signature, parameters, source, file: Key::of(&[b"x"]), note: "two\nlines é".to_owned() }
     }
 
     #[test]
     fn a_recipe_is_read_as_it_was_written() {
         let (old, new) = (recipe(), Recipe::read(&recipe().write().unwrap()).unwrap());
-        assert_eq!(new.signature, old.signature);
+        assert_eq!((&new.signature, &new.parameters), (&old.signature, &old.parameters));
         assert_eq!((&new.note, new.file), (&old.note, old.file));
         assert_eq!((&new.source.text, &new.source.entry), (&old.source.text, &old.source.entry));
         let names = |r: &Recipe| r.source.scalars.iter().map(|v| v.name().to_owned()).collect::<Vec<_>>();
@@ -281,7 +300,7 @@ mod tests {
         for end in 0..whole.len() - recipe().source.text.len() {
             assert!(Recipe::read(&whole[..end]).is_none(), "{end}");
         }
-        assert!(Recipe::read(b"coulis recipe 2\n").is_none());
+        assert!(Recipe::read(b"coulis recipe 3\n").is_none());
         assert!(Recipe::read(&[0xff, 0xfe]).is_none());
     }
 

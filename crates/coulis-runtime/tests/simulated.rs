@@ -1,4 +1,4 @@
-//! The simulator as a device: results in the buffers, reports with the device.
+//! The simulator as a device: results in the buffers, a report of each launch.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -32,7 +32,7 @@ fn checked(text: &str) -> Checked {
 }
 
 /// The outputs of three rows, given last row first, and the report.
-fn run(text: &str, options: &SimOptions) -> (Result<(), RuntimeError>, Vec<i32>, Vec<SimReport>) {
+fn run(text: &str, options: &SimOptions) -> (Result<Option<SimReport>, RuntimeError>, Vec<i32>) {
     let kernel = checked(text);
     let device = Sim::open(options);
     let executable = device.compile(&kernel).unwrap();
@@ -52,36 +52,36 @@ fn run(text: &str, options: &SimOptions) -> (Result<(), RuntimeError>, Vec<i32>,
     let bytes = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), 12) };
     let mut windows = [Window::read(memory, 512, &a).unwrap(), Window::write(bytes, 0, &b).unwrap()];
     let result = call(executable.as_ref(), &bindings, &mut windows);
-    (result, out.to_vec(), device.take_reports())
+    (result, out.to_vec())
 }
 
 #[test]
-fn results_are_in_the_buffers_and_reports_with_the_device() {
-    let (result, out, reports) = run(SUMS, &SimOptions::default());
-    result.unwrap();
+fn results_are_in_the_buffers_and_the_launch_gives_a_report() {
+    let (result, out) = run(SUMS, &SimOptions::default());
+    let report = result.unwrap().unwrap();
     assert_eq!(out, [130_016, 66_016, 2_016]);
-    assert_eq!(reports.len(), 1);
-    assert!(reports[0].is_clean(), "{}", reports[0].listing);
-    let counters = &reports[0].counters;
+    assert!(report.is_clean(), "{}", report.listing);
+    let counters = &report.counters;
     assert_eq!((counters.blocks, counters.threads), (3, 192));
     assert_eq!((counters.global_loads.requests, counters.global_loads.sectors), (6, 24));
-    assert!(reports[0].to_string().contains("global load efficiency"), "{}", reports[0]);
+    assert!(report.to_string().contains("global load efficiency"), "{report}");
 }
 
 #[test]
 fn a_kernel_with_violations_still_gives_results() {
-    let (result, _, reports) = run(&SUMS.replace("        T.cuda.cta_sync()\n", ""), &SimOptions::default());
-    result.unwrap();
-    assert!(reports[0].violations.iter().any(|a| a.kind == ViolationKind::WarpRace), "{}", reports[0]);
+    let (result, _) = run(&SUMS.replace("        T.cuda.cta_sync()\n", ""), &SimOptions::default());
+    let report = result.unwrap().unwrap();
+    assert!(report.violations.iter().any(|a| a.kind == ViolationKind::WarpRace), "{report}");
 }
 
 #[test]
 fn outputs_may_hold_values() {
     let text = SUMS.replace("B[bx] = s[0]", "B[bx] = B[bx] + s[0]");
-    let (_, _, reports) = run(&text, &SimOptions::default());
-    assert_eq!(reports[0].violations[0].kind, ViolationKind::Unwritten);
-    let (_, out, reports) = run(&text, &SimOptions { outputs: Outputs::Hold, ..SimOptions::default() });
-    assert!(reports[0].is_clean(), "{}", reports[0].listing);
+    let (result, _) = run(&text, &SimOptions::default());
+    assert_eq!(result.unwrap().unwrap().violations[0].kind, ViolationKind::Unwritten);
+    let (result, out) = run(&text, &SimOptions { outputs: Outputs::Hold, ..SimOptions::default() });
+    let report = result.unwrap().unwrap();
+    assert!(report.is_clean(), "{}", report.listing);
     assert_eq!(out, [130_016, 66_016, 2_016]);
 }
 
@@ -89,9 +89,24 @@ fn outputs_may_hold_values() {
 fn a_kernel_that_does_not_end_is_an_error_that_names_the_statement() {
     let mut options = SimOptions::default();
     options.run.max_steps = 500;
-    let (result, out, reports) = run(SUMS, &options);
+    let (result, out) = run(SUMS, &options);
     let stopped = |e: &RuntimeError| matches!(e, RuntimeError::Sim(SimError::Steps { steps: 500, .. }));
     assert!(result.as_ref().is_err_and(stopped), "{result:?}");
     assert_eq!(out, [0; 3], "arguments are unchanged");
-    assert!(reports.is_empty());
+}
+
+#[test]
+fn windows_are_one_a_parameter_and_may_be_written_where_the_kernel_stores() {
+    let kernel = checked(SUMS);
+    let executable = Sim::open(&SimOptions::default()).compile(&kernel).unwrap();
+    let info = ArrayInfo { dtype: DType::I32, shape: vec![1], strides: vec![1] };
+    let words = [0u64; 1];
+    // SAFETY: numbers are bytes.
+    let memory = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), 8) };
+    let mut windows: Vec<Window> = (0..2).map(|_| Window::read(memory, 0, &info).unwrap()).collect();
+    let refused = |windows: &mut [Window]| {
+        call(executable.as_ref(), &Default::default(), windows).unwrap_err().to_string()
+    };
+    assert_eq!(refused(&mut windows), "`sums` writes `B`, and its memory is given to be read only");
+    assert_eq!(refused(&mut windows[..1]), "`sums` takes 2 buffers, got 1");
 }

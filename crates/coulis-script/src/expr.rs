@@ -146,17 +146,11 @@ impl Reader<'_> {
     /// The operation on operands that agree, if it exists for their type.
     fn binary(&self, term: &Term, op: BinaryOp, x: Expr, y: Expr) -> Parsed<Expr> {
         let ty = x.ty();
-        let legal = match op {
-            BinaryOp::And | BinaryOp::Or if ty.dtype != DType::Bool => "bool",
-            BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::Shl | BinaryOp::Shr
-                if ty.dtype.is_float() =>
-            {
-                "integers"
-            }
-            BinaryOp::TruncMod if ty.dtype.is_float() => "integers",
-            _ => return Ok(Expr::binary(op, x, y)),
-        };
-        Err(type_fault(term, "operands of this operation", ty, legal))
+        if op.takes(ty.dtype) {
+            return Ok(Expr::binary(op, x, y));
+        }
+        let legal: Vec<&str> = DType::ALL.into_iter().filter(|d| op.takes(*d)).map(DType::name).collect();
+        Err(type_fault(term, "operands of this operation", ty, &legal.join(", ")))
     }
 
     /// A scalar or vector bool.

@@ -64,6 +64,18 @@ fn mistakes_are_named_with_their_place() {
         "A[n / 2, 0] = 1",
         "line 4, column 7: operands of `/`: found int32; legal: floats; integers divide by `//` or `T.Div`",
     );
+    let integers = "int8, int16, int32, int64, uint8, uint16, uint32, uint64";
+    check(
+        "A[0, 0] = A[0, 1] // A[0, 0]",
+        &format!("line 4, column 15: operands of this operation: found float32; legal: {integers}"),
+    );
+    check(
+        "A[0, 0] = T.Cast(\"float32\", (n < 3) + (n < 4))",
+        &format!(
+            "line 4, column 33: operands of this operation: found bool; legal: {integers}, float16, bfloat16, float32, \
+             float64"
+        ),
+    );
     check(
         "A[0, 0] = A[0, 1] + T.tvm_warp_shuffle_down(255, A[0, 0], 4, 8, 32)",
         "line 4, column 25: `T.tvm_warp_shuffle_down` is a statement and no part of an expression; legal: alone on the \

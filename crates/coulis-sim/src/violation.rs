@@ -38,6 +38,8 @@ pub enum ViolationKind {
     MasksDiffer,
     /// The width of a shuffle is no power of two up to the warp's lanes, or its warp size is not the machine's.
     ShuffleWidth,
+    /// A shuffle by a distance that is negative or no less than the warp's lanes, of which machines make different things.
+    ShuffleDistance,
     /// The lanes that happen to be active are taken for the lanes that take part.
     ActiveMask,
     /// The result depends on the order in which warps or blocks run.
@@ -52,7 +54,7 @@ pub enum ViolationKind {
 
 impl ViolationKind {
     /// Every kind.
-    pub const ALL: [ViolationKind; 21] = [
+    pub const ALL: [ViolationKind; 22] = [
         ViolationKind::LaneRace,
         ViolationKind::WarpRace,
         ViolationKind::BlockRace,
@@ -69,6 +71,7 @@ impl ViolationKind {
         ViolationKind::MaskNamesDiverged,
         ViolationKind::MasksDiffer,
         ViolationKind::ShuffleWidth,
+        ViolationKind::ShuffleDistance,
         ViolationKind::ActiveMask,
         ViolationKind::WarpOrder,
         ViolationKind::Overlap,
@@ -95,6 +98,7 @@ impl ViolationKind {
             ViolationKind::MaskNamesDiverged => "mask names a diverged lane",
             ViolationKind::MasksDiffer => "masks differ",
             ViolationKind::ShuffleWidth => "width of a shuffle",
+            ViolationKind::ShuffleDistance => "distance of a shuffle",
             ViolationKind::ActiveMask => "active lanes taken for a mask",
             ViolationKind::WarpOrder => "result depends on the order of warps",
             ViolationKind::Overlap => "overlapping arguments",

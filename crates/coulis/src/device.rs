@@ -12,6 +12,7 @@ use coulis_runtime::{
 use coulis_sim::SimReport;
 
 use crate::error::Error;
+use crate::reduce::forget_prepared;
 use crate::request::{DeviceChoice, Request};
 use crate::target::TargetChoice;
 
@@ -55,15 +56,6 @@ impl Opened {
         self.device.take_notices().iter().map(ToString::to_string).collect()
     }
 
-    /// Refuses results of kernels in which the simulator found violations since this was last asked. Kernels
-    /// of other devices have none.
-    pub fn check_reports(&self) -> Result<(), Error> {
-        match self.device.take_reports().iter().find(|report| !report.is_clean()) {
-            Some(report) => Err(violated(report)),
-            None => Ok(()),
-        }
-    }
-
     /// As [`Opened::compile`], and kept under a plan's key with a note.
     pub fn compile_as(&self, kernel: &Checked, plan: &str, note: &str) -> Result<Arc<dyn Executable>, Error> {
         Ok(self.device.compile_as(kernel, plan, note)?)
@@ -96,8 +88,10 @@ fn named_compiler() -> MutexGuard<'static, Option<OsString>> {
 
 /// Names the C compiler of the devices that are opened from now on: a file, a name in `PATH`, or either with arguments
 /// after spaces. It comes before all others, and where it does not run there is none. `None` looks for one again.
+/// Calls that were prepared before are prepared anew where they are made again.
 pub fn use_compiler(command: Option<&OsStr>) {
     *named_compiler() = command.map(OsStr::to_owned);
+    forget_prepared();
 }
 
 /// The compiler that was named.
@@ -111,9 +105,11 @@ fn named_cuda() -> MutexGuard<'static, Option<PathBuf>> {
 }
 
 /// Names the folder of CUDA for the devices that are opened from now on. It comes before all others, and where NVRTC is
-/// not in it there is none. `None` looks for one again.
+/// not in it there is none. `None` looks for one again. Calls that were prepared before are prepared anew where they are
+/// made again.
 pub fn use_cuda(folder: Option<&Path>) {
     *named_cuda() = folder.map(Path::to_owned);
+    forget_prepared();
 }
 
 /// How GPUs are opened.
@@ -135,10 +131,19 @@ fn open_cuda(ordinal: usize) -> Result<Arc<Opened>, Error> {
     let (device, notice) = Cuda::open(ordinal, &options).map_err(refused)?;
     let notices = notice.iter().map(ToString::to_string).collect();
     let target = device.target();
-    let identity = format!("{}:{ordinal}:{}", device.name(), target.arch);
+    let plain = format!("{}:{ordinal}:{}", device.name(), target.arch);
+    let identity = with_named(plain, key.1.as_ref().map(|folder| folder.as_os_str()));
     let opened = Arc::new(Opened { target, device, notices, identity });
     table.push((key, opened.clone()));
     Ok(opened)
+}
+
+/// The identity of a device, with what compiles for it where that was named.
+fn with_named(identity: String, named: Option<&OsStr>) -> String {
+    match named {
+        Some(named) => format!("{identity}:{}", named.display()),
+        None => identity,
+    }
 }
 
 /// The device of a request; opened once a process for each way to run and number of threads.
@@ -227,14 +232,22 @@ pub fn open_cpu(threads: Option<usize>, kind: CpuKind) -> Result<Arc<Opened>, Er
     let (device, notice) = Cpu::open(&options)?;
     let notices = notice.iter().map(ToString::to_string).collect();
     let target = device.target();
-    let identity = format!("{}:{}", device.name(), target.n_threads);
+    let identity = with_named(format!("{}:{}", device.name(), target.n_threads), key.2.as_deref());
     let opened = Arc::new(Opened { target, device, notices, identity });
     table.push((key, opened.clone()));
     Ok(opened)
 }
 
+/// Refuses results of a kernel in which the simulator found violations. Kernels of other devices have none.
+pub fn check_report(report: Option<&SimReport>) -> Result<(), Error> {
+    match report {
+        Some(report) if !report.is_clean() => Err(violated(report)),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// The error of a kernel in which violations were found.
-pub fn violated(report: &SimReport) -> Error {
+fn violated(report: &SimReport) -> Error {
     let n = report.violations.len();
     let plural = if n == 1 { "" } else { "s" };
     let message = format!("the simulator finds {n} violation{plural} in kernel `{}`", report.kernel);

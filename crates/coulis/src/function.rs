@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use coulis_io::Array;
 use coulis_ir::args::{ArgInfo, BindError, Bindings, bind_args};
 use coulis_ir::device::has_launches;
-use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
+use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs};
 use coulis_ir::{Checked, DType, Form, Kernel, Node, Param, Stmt, Target, Var};
 use coulis_lower::Options;
 use coulis_runtime::{CpuKind, Executable, Window};
@@ -26,12 +26,13 @@ use coulis_sim::SimReport;
 use coulis_tensor::Tensor;
 
 use self::arguments::{
-    argument_info, check_given, check_reach, check_sizes, known_sizes, reaches_with_int32, size_vars,
+    argument_info, check_given, check_own_memory, check_reach, check_sizes, known_sizes, reaches_with_int32,
+    size_vars,
 };
 pub use self::in_place::{InPlace, OnDevice};
 use self::memory::{Contents, Memory};
 use self::within_int32::stays_within_int32;
-use crate::device::{Opened, open_choice, open_cpu, sim_options, violated};
+use crate::device::{Opened, check_report, open_choice, open_cpu, sim_options};
 use crate::error::{Error, Owner};
 use crate::inside::{first_unproven, first_unproven_divisor, launched};
 use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, lower_scheduled, permit_for, permit_given};
@@ -98,6 +99,8 @@ pub struct Function {
     checked: Checked,
     runner: Runner,
     parameters: Vec<Parameter>,
+    /// Whether the kernel has memory of its own.
+    allocates: bool,
     route: Route,
     notices: Vec<String>,
     narrow: Option<Narrow>,
@@ -234,7 +237,8 @@ impl Function {
                 (Runner::Simulator(options), Vec::new())
             }
         };
-        Ok(Function { checked, runner, parameters, route, notices, narrow: None })
+        let allocates = any_stmt(&checked.kernel().body, &mut |s| matches!(s, Stmt::Allocate { .. }));
+        Ok(Function { checked, runner, parameters, allocates, route, notices, narrow: None })
     }
 
     /// Parameters in order.
@@ -292,9 +296,7 @@ impl Function {
         let given = self.parameters.iter().map(|p| if p.is_written { None } else { inputs.next() }).collect();
         let (all, report) = self.execute(given, &BTreeMap::new(), None)?;
         // Values of a kernel with violations are not to be trusted.
-        if let Some(report) = report.filter(|report| !report.is_clean()) {
-            return Err(violated(&report));
-        }
+        check_report(report.as_ref())?;
         Ok(all.into_iter().filter(|(written, _)| *written).map(|(_, array)| array).collect())
     }
 
@@ -342,7 +344,7 @@ impl Function {
         if size_vars(self.kernel()).iter().all(|var| var.dtype() != DType::I32) {
             return true;
         }
-        if !reaches_with_int32(self.kernel(), infos, bindings) {
+        if !reaches_with_int32(infos) {
             return false;
         }
         let mut last = narrow.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -354,6 +356,11 @@ impl Function {
                 fits
             }
         }
+    }
+
+    /// Refuses sizes for which memory of the kernel's own is not what its extents say.
+    fn check_own_memory(&self, bindings: &Bindings) -> Result<(), Error> {
+        if self.allocates { check_own_memory(self.kernel(), bindings) } else { Ok(()) }
     }
 
     /// The function with int64 sizes; made when it is first needed. `None` where there is none to make.
@@ -392,6 +399,7 @@ impl Function {
         let bindings = bindings.map_err(|e| Error::user("call/arguments", e))?;
         check_sizes(kernel, sizes, &bindings)?;
         check_reach(kernel, &self.parameters, &infos)?;
+        self.check_own_memory(&bindings)?;
         let mut memory: Vec<Memory> = Vec::new();
         for (at, ((facts, info), given)) in self.parameters.iter().zip(&infos).zip(given).enumerate() {
             if let ArgInfo::Array(info) = info {
@@ -414,8 +422,7 @@ impl Function {
                         }
                     });
                 }
-                coulis_runtime::call(&**executable, &bindings, &mut windows)?;
-                None
+                coulis_runtime::call(&**executable, &bindings, &mut windows)?
             }
             Runner::Simulator(options) => {
                 Some(simulate::simulate(&self.checked, &infos, &mut memory, options)?)

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use coulis_io::Array;
+use coulis_io::{Array, ShapeError, check_shape};
 use coulis_ir::args::ArrayInfo;
 use coulis_ir::eval::Value;
 use coulis_ir::expr::promoted_dtype;
@@ -55,6 +55,18 @@ pub struct Call {
 pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if inputs.is_empty() {
         return Err(Error::user("reduce/input", "reduce takes at least one array, got none"));
+    }
+    if let Some(found) = inputs.iter().find(|info| info.strides.len() != info.shape.len()) {
+        let message = format!(
+            "an array of shape {:?} is to have a stride an axis, got the strides {:?}",
+            found.shape, found.strides
+        );
+        return Err(Error::user("reduce/input", message));
+    }
+    for info in inputs {
+        if let Err(error @ ShapeError::Overflow { .. }) = check_shape(info.dtype, &info.shape) {
+            return Err(Error::user("reduce/shape", error));
+        }
     }
     if let Some(normalize) = &request.normalize {
         return normalization::check(inputs, request, normalize);

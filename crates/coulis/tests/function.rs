@@ -366,7 +366,7 @@ fn outputs_whose_elements_share_memory_are_refused() {
     );
     let error = only(&text).call(&[Value::from(&counting(&[4]))]).unwrap_err().to_string();
     let wanted = "error[call/strides]: output `B` of shape [4] has the strides [0]; elements of an output are to lie \
-                  apart, at positive strides";
+                  apart";
     assert_eq!(error, wanted);
 }
 
@@ -504,4 +504,42 @@ fn sums_of_narrow_floats_are_folded_wide_and_rounded_once() {
         let found = row_sum(DType::BF16, is_factored).call(&[Value::from(&ones)]).unwrap();
         assert_eq!((found[0].array.dtype(), values(&found[0].array)), (DType::BF16, vec![4096.0]));
     }
+}
+
+/// Goes through memory of its own, of which the text says no size but `n * m`.
+const THROUGH: &str = "
+@T.prim_func
+def through(A_ptr: T.handle, B_ptr: T.handle):
+    n, m = T.int32(), T.int32()
+    A = T.match_buffer(A_ptr, (n,), \"float32\")
+    B = T.match_buffer(B_ptr, (m,), \"float32\")
+    C = T.alloc_buffer((n, m), \"float32\")
+    for i in range(n):
+        for j in range(m):
+            C[i, j] = A[i]
+    for i in range(n):
+        for j in range(m):
+            B[j] = C[i, j]
+";
+
+#[test]
+fn memory_of_a_texts_own_is_as_large_as_its_extents_say_or_refused() {
+    let narrow = only(THROUGH);
+    let call = |function: &Function, n: i64, m: i64| {
+        let a = Value::from(&counting(&[n]));
+        let values = [("A".to_owned(), a), ("m".to_owned(), Value::Int(m))].into();
+        function.call_named(&Arguments { values, random: None })
+    };
+    let found = call(&narrow, 3, 2).unwrap();
+    assert_eq!(values(&found.buffers[1].array), [2.0, 2.0]);
+    let error = call(&narrow, 1 << 16, 1 << 16).unwrap_err();
+    assert_eq!(error.owner, Owner::Unsupported);
+    let wanted = "error[call/int32]: `C` would have more elements than int32 sizes reach, which are at most \
+                  1073741824; make its sizes int64";
+    assert_eq!(error.to_string(), wanted);
+    let wide = THROUGH.replace("T.int32()", "T.int64()").replace("(n, m), ", "(n, m, n * n, m * m), ");
+    let wide = only(&wide.replace("C[i, j]", "C[i, j, 0, 0]"));
+    assert_eq!(values(&call(&wide, 3, 2).unwrap().buffers[1].array), [2.0, 2.0]);
+    let wanted = "error[call/memory]: `C` would have more bytes than int64 counts; make its sizes less";
+    assert_eq!(call(&wide, 1 << 12, 1 << 10).unwrap_err().to_string(), wanted);
 }

@@ -34,11 +34,22 @@ fn memory(values: &[f32]) -> AlignedBytes {
 /// Sums of rows of `0, 1, ..., 5` seen under strides, written to every second element of four that were 9.
 #[track_caller]
 fn check(device: DeviceChoice, strides: &[i64], offset: usize, want: [f32; 4]) {
+    check_into(device, (strides, offset), (2, 0), want);
+}
+
+/// The same, to elements that are that many apart, the first of them at that byte.
+#[track_caller]
+fn check_into(
+    device: DeviceChoice,
+    (strides, offset): (&[i64], usize),
+    (step, first): (i64, usize),
+    want: [f32; 4],
+) {
     let function = row_sum(device);
     let (input, mut out) = (memory(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), memory(&[9.0; 4]));
     let mut arguments = [
         InPlace::Read { info: info(&[2, 3], strides), bytes: input.as_slice(), offset },
-        InPlace::Write { info: info(&[2], &[2]), bytes: out.as_mut_slice() },
+        InPlace::Write { info: info(&[2], &[step]), bytes: out.as_mut_slice(), offset: first },
     ];
     function.call_in_place(&mut arguments).expect("a call");
     assert_eq!(out.as_slice(), memory(&want).as_slice());
@@ -50,7 +61,9 @@ fn arrays_are_read_and_written_where_they_are_under_any_strides() {
     for device in [DeviceChoice::Cpu, DeviceChoice::CpuExecuted, sim] {
         check(device.clone(), &[3, 1], 0, [3.0, 9.0, 12.0, 9.0]);
         check(device.clone(), &[1, 2], 0, [6.0, 9.0, 9.0, 9.0]);
-        check(device, &[-3, -1], 20, [12.0, 9.0, 3.0, 9.0]);
+        check(device.clone(), &[-3, -1], 20, [12.0, 9.0, 3.0, 9.0]);
+        check_into(device.clone(), (&[3, 1], 0), (-2, 12), [9.0, 12.0, 9.0, 3.0]);
+        check_into(device, (&[3, 1], 0), (-1, 4), [12.0, 3.0, 9.0, 9.0]);
     }
 }
 
@@ -61,7 +74,7 @@ fn memory_that_does_not_fit_is_refused_before_anything_runs() {
     let mut call = |input_shape: &[i64], input_strides: &[i64], output: ArrayInfo| {
         let mut arguments = [
             InPlace::Read { info: info(input_shape, input_strides), bytes: input.as_slice(), offset: 0 },
-            InPlace::Write { info: output, bytes: out.as_mut_slice() },
+            InPlace::Write { info: output, bytes: out.as_mut_slice(), offset: 0 },
         ];
         function.call_in_place(&mut arguments).expect_err("a refusal").to_string()
     };

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Special, array, check, executed, numbers};
-use coulis::{Array, DType, DeviceChoice, NanPolicy, Request, Scalar};
+use coulis::reduce::array_info;
+use coulis::{Array, ArrayInfo, DType, DeviceChoice, NanPolicy, Request, Scalar};
 
 /// Statistics that share state; every other one of one input stands alone.
 const SHARED: [&[&str]; 6] = [
@@ -445,4 +446,33 @@ fn a_ddof_that_no_statistic_takes_is_refused() {
     for (ops, ddof) in [(&["sum", "var"][..], 1.0), (&["std"], 2.0), (&["sum"], 0.0), (&["sum"], -0.0)] {
         asked(ops, ddof).unwrap_or_else(|error| panic!("{ops:?}: {error}"));
     }
+}
+
+#[test]
+fn a_shape_without_its_strides_or_beyond_all_memory_is_refused() {
+    let info = ArrayInfo { dtype: DType::F32, shape: vec![2, 3], strides: vec![1] };
+    let error = coulis::reduce::check(&[info], &Request::new(&["sum"])).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "error[reduce/input]: an array of shape [2, 3] is to have a stride an axis, got the strides [1]"
+    );
+    let info = ArrayInfo { dtype: DType::F32, shape: vec![1 << 62], strides: vec![0] };
+    let error = coulis::reduce::check(&[info], &Request::new(&["sum"])).err().unwrap();
+    assert!(error.to_string().starts_with("error[reduce/shape]"), "{error}");
+}
+
+#[test]
+fn a_prepared_call_runs_on_as_many_arrays_as_it_was_prepared_for() {
+    let x = array(DType::F32, &[3, 4], &numbers(12, Special::Zeros, 7));
+    let request = executed(&["max", "min"], &[1]);
+    let prepared = coulis::reduce::prepare(&[array_info(&x)], &request).unwrap();
+    let mut outputs = prepared.allocate().unwrap();
+    prepared.launch(&[&x], &[], &mut outputs).unwrap();
+    let mut refused = |inputs: &[&Array], priors: &[&Array], n: usize| {
+        prepared.launch(inputs, priors, &mut outputs[..n]).unwrap_err().to_string()
+    };
+    let wanted = |words: &str| format!("error[reduce/launch]: the call was prepared for {words}");
+    assert_eq!(refused(&[&x, &x], &[], 1), wanted("1 inputs, got 2"));
+    assert_eq!(refused(&[&x], &[&x], 1), wanted("0 priors, got 1"));
+    assert_eq!(refused(&[&x], &[], 1), wanted("2 outputs, got 1"));
 }

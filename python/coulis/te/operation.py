@@ -11,8 +11,8 @@ def placeholder(shape, dtype=None, name="placeholder"):
     ``shape``: extents, each an int or an integer expression; ``dtype``: float32 where none is named. A tensor with a
     variable among its extents takes arrays of any strides, others take row-major ones.
 
-    Raises ``ValueError`` for an unknown dtype, a negative extent, or an extent of another type than integers, and
-    ``TypeError`` for an extent that is no number at all.
+    Raises ``ValueError`` for a negative extent, or an extent of another type than integers, and ``TypeError`` for
+    an unknown dtype, or an extent that is no number at all.
     """
     return _te.placeholder(_extents(shape), "float32" if dtype is None else dtype, name)
 

@@ -20,7 +20,8 @@ pub(crate) fn text(name: &str, source: &str, dtypes: &[DType], grid: Expr, block
     let one = || Expr::int(1);
     let parameter = |(index, &dtype): (usize, &DType)| {
         let name = ["a", "b", "c"].get(index).copied().unwrap_or("more").to_owned();
-        Parameter { name, dtype }
+        // The text may write any of them.
+        Parameter { name, dtype, is_written: true }
     };
     let parameters: Vec<Parameter> = dtypes.iter().enumerate().map(parameter).collect();
     let mut args: Vec<KernelArg> = (0..dtypes.len()).map(KernelArg::Parameter).collect();

@@ -86,7 +86,7 @@ impl CudaCompiler {
             return Ok((code, Origin::Disk));
         }
         let code = self.load()?.compile(kernel, text, arch, Format::Cubin, &Self::options())?;
-        self.cache.store_cubin(&key, kernel, &code);
+        self.cache.keep_cubin(&key, kernel, &code);
         Ok((code, Origin::Compiled))
     }
 

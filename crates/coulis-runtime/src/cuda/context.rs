@@ -299,7 +299,7 @@ impl Context {
         unsafe { self.enter()?.pool_trim(pool, 0) }
     }
 
-    /// Allocates in the order of a stream; the second value says how it is to be freed.
+    /// Allocates in the order of a stream.
     pub(crate) fn allocate_on(&self, stream: Handle, bytes: usize) -> Result<DevicePtr, CudaError> {
         let entered = self.enter()?;
         let mut pointer = 0;

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cuda::context::Context;
-use crate::cuda::driver::DevicePtr;
 use crate::cuda::error::CudaError;
 use crate::cuda::memory::DeviceMemory;
 use crate::cuda::stream::RawStream;
@@ -23,12 +22,13 @@ const PER_THREAD: usize = 2;
 /// The counters of one kernel, by stream.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    of_streams: Mutex<HashMap<u64, DeviceMemory>>,
+    of_streams: Mutex<HashMap<u64, Arc<DeviceMemory>>>,
 }
 
 impl Counters {
     /// Counters of the stream, all zero when work that is put there now begins; `None` where the driver cannot tell
-    /// streams apart.
+    /// streams apart. They are to be held until that work is on the stream: another call may have them forgotten
+    /// meanwhile, and what frees them waits only for work that is there.
     ///
     /// # Safety
     /// The stream is alive and belongs to the context, and is not captured.
@@ -37,23 +37,22 @@ impl Counters {
         context: &Arc<Context>,
         stream: RawStream,
         bytes: u64,
-    ) -> Result<Option<DevicePtr>, CudaError> {
+    ) -> Result<Option<Arc<DeviceMemory>>, CudaError> {
         // SAFETY: the caller's promise.
         let Some(id) = (unsafe { id_of(context, stream) })? else { return Ok(None) };
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let mut known = self.known();
         if let Some(memory) = known.get(&id).filter(|memory| memory.bytes() >= bytes) {
-            return Ok(Some(memory.pointer()));
+            return Ok(Some(memory.clone()));
         }
-        let memory = DeviceMemory::new(context, bytes)?;
+        let memory = Arc::new(DeviceMemory::new(context, bytes)?);
         // SAFETY: the memory is alive, and freeing it waits for the device; the caller vouches for the stream.
         unsafe { context.enter()?.fill(memory.pointer(), 0, bytes, stream.handle()) }?;
         if known.len() >= MOST {
             known.clear();
         }
-        let pointer = memory.pointer();
-        known.insert(id, memory);
-        Ok(Some(pointer))
+        known.insert(id, memory.clone());
+        Ok(Some(memory))
     }
 
     /// Forgets the counters of a stream, as nobody knows what is in them.
@@ -67,7 +66,7 @@ impl Counters {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<u64, DeviceMemory>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<u64, Arc<DeviceMemory>>> {
         self.of_streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

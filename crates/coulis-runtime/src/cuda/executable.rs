@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coulis_codegen::Module;
@@ -16,7 +15,7 @@ use crate::cuda::error::CudaError;
 use crate::cuda::memory::{DeviceMemory, Temporary, Workspace};
 use crate::cuda::plan::{Arg, Launch, LaunchError, Plan, plan};
 use crate::cuda::stream::{RawStream, Stream};
-use crate::device::{DeviceTimes, Executable, Info, Parameter, Span, TimeAmount};
+use crate::device::{DeviceTimes, Executable, Info, Launched, Parameter, Span, TimeAmount};
 use crate::error::RuntimeError;
 
 /// `CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES`: shared memory of arrays declared in the text.
@@ -36,8 +35,9 @@ struct Function {
     raw: Handle,
     /// Shared memory of arrays declared in the text.
     static_bytes: u32,
-    /// Shared memory sized at launch that the function is allowed so far.
-    allowed_bytes: AtomicU32,
+    /// Shared memory sized at launch that the function is allowed so far. Two threads that raise it take turns, so that
+    /// what is said here is what the driver was told last.
+    allowed_bytes: Mutex<u32>,
 }
 
 // SAFETY: functions may be launched from any thread.
@@ -69,7 +69,7 @@ impl LoadedModule {
                 entered.function_get(&mut static_bytes, SHARED_SIZE, function)?;
             }
             let static_bytes = u32::try_from(static_bytes).unwrap_or(0);
-            functions.push(Function { raw: function, static_bytes, allowed_bytes: AtomicU32::new(0) });
+            functions.push(Function { raw: function, static_bytes, allowed_bytes: Mutex::new(0) });
         }
         Ok(LoadedModule { functions })
     }
@@ -78,14 +78,17 @@ impl LoadedModule {
 impl Function {
     /// Lets the function have that much shared memory sized at launch, where it is more than any block gets.
     fn allow(&self, entered: &Entered, wanted: u32, usual: u32) -> Result<(), CudaError> {
-        let is_usual = self.static_bytes.saturating_add(wanted) <= usual;
-        if is_usual || wanted <= self.allowed_bytes.load(Ordering::Acquire) {
+        if self.static_bytes.saturating_add(wanted) <= usual {
+            return Ok(());
+        }
+        let mut allowed = self.allowed_bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        if wanted <= *allowed {
             return Ok(());
         }
         let value = i32::try_from(wanted).unwrap_or(i32::MAX);
         // SAFETY: the function is loaded.
         unsafe { entered.function_set(self.raw, MAX_DYNAMIC_SHARED_SIZE, value) }?;
-        self.allowed_bytes.fetch_max(wanted, Ordering::AcqRel);
+        *allowed = wanted;
         Ok(())
     }
 }
@@ -192,6 +195,8 @@ impl CudaExecutable {
         let context = &self.shared.context;
         let entered = context.enter()?;
         let mut owned = None;
+        // Held until the launches are on the stream.
+        let mut kept = None;
         let needed = plan.workspace_bytes.saturating_add(plan.counter_bytes);
         let (base, counters) = match workspace {
             Some(workspace) => self.room(workspace, &plan)?,
@@ -202,10 +207,13 @@ impl CudaExecutable {
                     let kernel = self.info.kernel.clone();
                     return Err(CudaError::CaptureNeedsWorkspace { kernel, bytes: needed }.into());
                 }
-                // SAFETY: as above.
                 let known = match plan.counter_bytes {
                     0 => Some(0),
-                    bytes => unsafe { self.counters.on(context, stream, bytes) }?,
+                    bytes => {
+                        // SAFETY: as above.
+                        kept = unsafe { self.counters.on(context, stream, bytes) }?;
+                        kept.as_ref().map(|memory| memory.pointer())
+                    }
                 };
                 let bytes = if known.is_some() { plan.workspace_bytes } else { needed };
                 let base = if bytes > 0 {
@@ -238,6 +246,7 @@ impl CudaExecutable {
                 return Err(error.into());
             }
         }
+        drop(kept);
         Ok(())
     }
 
@@ -414,32 +423,34 @@ impl Executable for CudaExecutable {
         &self.info
     }
 
-    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Launched {
         let addresses: Vec<DevicePtr> = buffers.iter().map(|pointer| pointer.addr() as DevicePtr).collect();
         let stream = &self.shared.stream;
         // SAFETY: the caller's promise; the work is waited for.
         unsafe { self.launch_on(stream.raw(), bindings, &addresses, None) }?;
-        Ok(stream.synchronize()?)
+        stream.synchronize()?;
+        Ok(None)
     }
 
-    unsafe fn launch_on_host(&self, bindings: &Bindings, spans: &[Span]) -> Result<(), RuntimeError> {
+    unsafe fn launch_on_host(&self, bindings: &Bindings, spans: &[Span]) -> Launched {
         // SAFETY: the caller's promise.
         let outcome = unsafe { self.round_trip(bindings, spans, None) };
         // Also where something failed: copies of the caller's memory may be under way.
         let done = self.shared.stream.synchronize();
         outcome?;
-        Ok(done?)
+        done?;
+        Ok(None)
     }
 
-    unsafe fn launch_on_stream(
-        &self,
-        bindings: &Bindings,
-        buffers: &[*mut u8],
-        stream: usize,
-    ) -> Result<(), RuntimeError> {
+    unsafe fn launch_on_stream(&self, bindings: &Bindings, buffers: &[*mut u8], stream: usize) -> Launched {
         let addresses: Vec<DevicePtr> = buffers.iter().map(|pointer| pointer.addr() as DevicePtr).collect();
         // SAFETY: the caller's promise.
-        unsafe { self.launch_on(RawStream(stream), bindings, &addresses, None) }
+        unsafe { self.launch_on(RawStream(stream), bindings, &addresses, None) }?;
+        Ok(None)
     }
 
     unsafe fn wait_for_stream(&self, stream: usize) -> Result<(), RuntimeError> {

@@ -16,7 +16,9 @@ use coulis_ir::{Checked, Kernel, Target, interrupt};
 use crate::cache::{Cache, Key};
 use crate::compiler::Compiler;
 use crate::device::cpu_exec::CpuExec;
-use crate::device::{CpuKind, CpuOptions, Device, Executable, Info, Origin, Parameter, Restored, n_threads};
+use crate::device::{
+    CpuKind, CpuOptions, Device, Executable, Info, Launched, Origin, Parameter, Restored, n_threads,
+};
 use crate::environment::Environment;
 use crate::error::{Notice, RuntimeError};
 use crate::features;
@@ -58,7 +60,7 @@ impl CpuC {
         let compiler = Compiler::find_known(options.compiler.as_deref(), environment, &recall)?;
         let (cache, notice) = Cache::open(dir.as_deref());
         if let Some(stamp) = compiler.news() {
-            cache.store_words(&identity_key(stamp), compiler.identity().as_bytes());
+            cache.keep_words(&identity_key(stamp), compiler.identity().as_bytes());
         }
         let n_threads = n_threads(options);
         let device = CpuC {
@@ -107,12 +109,12 @@ impl CpuC {
     fn executable(
         &self,
         signature: &Kernel,
+        parameters: Vec<Parameter>,
         source: Source,
         loaded: Loaded,
         origin: Origin,
         start: Instant,
     ) -> Arc<dyn Executable> {
-        let parameters = Parameter::all_of(signature);
         let seconds = start.elapsed().as_secs_f64();
         let info = Info { kernel: signature.name.clone(), device: NAME, origin, seconds };
         Arc::new(Compiled { info, source, loaded, parameters, pool: self.pool, pace: Pace::new() })
@@ -138,7 +140,9 @@ impl CpuC {
             origin = from;
             Ok(loaded)
         })?;
-        let executable = self.executable(kernel.kernel(), source.clone(), loaded, origin, start);
+        let kernel = kernel.kernel();
+        let parameters = Parameter::all_of(kernel);
+        let executable = self.executable(kernel, parameters, source.clone(), loaded, origin, start);
         Ok((executable, source, key))
     }
 
@@ -216,9 +220,10 @@ impl Device for CpuC {
             Err(error) => return self.execute(kernel, error),
         };
         let signature = recipe::signature(kernel.kernel());
-        let recipe = Recipe { signature, source, file, note: note.to_owned() };
+        let parameters = executable.parameters().to_vec();
+        let recipe = Recipe { signature, parameters, source, file, note: note.to_owned() };
         if let (Some(key), Some(bytes)) = (self.plan_key(plan), recipe.write()) {
-            self.cache.store_words(&key, &bytes);
+            self.cache.keep_words(&key, &bytes);
         }
         Ok(executable)
     }
@@ -228,8 +233,8 @@ impl Device for CpuC {
         let bytes = self.cache.words(&self.plan_key(plan)?)?;
         let recipe = Recipe::read(&bytes)?;
         let (loaded, origin) = self.find(&recipe)?;
-        let Recipe { signature, source, note, .. } = recipe;
-        let executable = self.executable(&signature, source, loaded, origin, start);
+        let Recipe { signature, parameters, source, note, .. } = recipe;
+        let executable = self.executable(&signature, parameters, source, loaded, origin, start);
         Some(Restored { executable, signature, note })
     }
 
@@ -314,7 +319,11 @@ impl Executable for Compiled {
         &self.info
     }
 
-    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Launched {
         let kernel = || self.info.kernel.clone();
         let pointers = Parameter::data_pointers(&self.info.kernel, &self.parameters, buffers)?;
         let mut scalars = Vec::with_capacity(self.source.scalars.len());
@@ -340,7 +349,7 @@ impl Executable for Compiled {
             return Err(RuntimeError::Interrupted { kernel: kernel() });
         }
         match status {
-            0 => Ok(()),
+            0 => Ok(None),
             2 => Err(RuntimeError::DivisionByZero { kernel: kernel() }),
             3 => Err(RuntimeError::NegativeLength { kernel: kernel() }),
             _ => Err(RuntimeError::OutOfMemory { kernel: kernel() }),

@@ -7,7 +7,7 @@ use coulis_exec::{ExecError, Level, Pool, Program};
 use coulis_ir::args::Bindings;
 use coulis_ir::{Checked, Target};
 
-use crate::device::{CpuOptions, Device, Executable, Info, Origin, n_threads};
+use crate::device::{CpuOptions, Device, Executable, Info, Launched, Origin, Parameter, n_threads};
 use crate::error::RuntimeError;
 use crate::features;
 
@@ -49,12 +49,14 @@ impl Device for CpuExec {
             origin: Origin::Compiled,
             seconds: start.elapsed().as_secs_f64(),
         };
-        Ok(Arc::new(Executed { info, program, pool: self.pool }))
+        let parameters = Parameter::all_of(kernel.kernel());
+        Ok(Arc::new(Executed { info, parameters, program, pool: self.pool }))
     }
 }
 
 struct Executed {
     info: Info,
+    parameters: Vec<Parameter>,
     program: Program,
     pool: &'static Pool,
 }
@@ -64,12 +66,17 @@ impl Executable for Executed {
         &self.info
     }
 
-    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Launched {
         // SAFETY: the caller keeps the same promises to both.
         unsafe { self.program.run(bindings, buffers, self.pool) }.map_err(|error| match error {
             ExecError::DivisionByZero => RuntimeError::DivisionByZero { kernel: self.info.kernel.clone() },
             other => other.into(),
-        })
+        })?;
+        Ok(None)
     }
 
     fn source(&self) -> Option<&str> {

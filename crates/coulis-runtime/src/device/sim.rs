@@ -1,18 +1,17 @@
 //! Kernels on the simulated GPU: for machines without one, and for kernels that are not trusted yet.
 //!
-//! A launch leaves the results in the buffers and a report with the device: violations, and what was
-//! counted. Violations are no errors here, since the results are there; whoever asked for the run decides.
+//! A launch leaves the results in the buffers and gives a report: violations, and what was counted. Violations
+//! are no errors here, since the results are there; whoever asked for the run decides.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use coulis_ir::args::{ArrayInfo, Bindings, compact_strides, eval_index};
-use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Buffer, Checked, Expr, Kernel, Param, Stmt, Target, VarId};
-use coulis_sim::{Memory, Options, SimArg, SimArray, SimReport};
+use coulis_ir::{Buffer, Checked, Expr, Param, Target};
+use coulis_sim::{Memory, Options, SimArg, SimArray};
 
-use crate::device::{Device, Executable, Info, Origin};
+use crate::device::{Device, Executable, Info, Launched, Origin, Parameter};
 use crate::error::RuntimeError;
 
 /// Name of the device.
@@ -37,18 +36,15 @@ pub struct SimOptions {
     pub outputs: Outputs,
 }
 
-type Reports = Arc<Mutex<Vec<SimReport>>>;
-
 /// The device.
 pub struct Sim {
     options: SimOptions,
-    reports: Reports,
 }
 
 impl Sim {
     /// Opens the simulator.
     pub fn open(options: &SimOptions) -> Sim {
-        Sim { options: options.clone(), reports: Reports::default() }
+        Sim { options: options.clone() }
     }
 }
 
@@ -70,20 +66,16 @@ impl Device for Sim {
             origin: Origin::Compiled,
             seconds: start.elapsed().as_secs_f64(),
         };
-        let (options, reports) = (self.options.clone(), self.reports.clone());
-        Ok(Arc::new(Simulated { info, kernel: kernel.clone(), options, reports }))
-    }
-
-    fn take_reports(&self) -> Vec<SimReport> {
-        std::mem::take(&mut *self.reports.lock().unwrap_or_else(PoisonError::into_inner))
+        let (parameters, options) = (Parameter::all_of(kernel.kernel()), self.options.clone());
+        Ok(Arc::new(Simulated { info, parameters, kernel: kernel.clone(), options }))
     }
 }
 
 struct Simulated {
     info: Info,
+    parameters: Vec<Parameter>,
     kernel: Checked,
     options: SimOptions,
-    reports: Reports,
 }
 
 impl Executable for Simulated {
@@ -91,14 +83,14 @@ impl Executable for Simulated {
         &self.info
     }
 
-    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Launched {
         let kernel = self.kernel.kernel();
-        let wanted = kernel.param_buffers().count();
-        if buffers.len() != wanted {
-            let (kernel, found) = (kernel.name.clone(), buffers.len());
-            return Err(RuntimeError::BufferCount { kernel, wanted, found });
-        }
-        let mut pointers = buffers.iter();
+        Parameter::check_count(&kernel.name, &self.parameters, buffers.len())?;
+        let mut pointers = buffers.iter().zip(&self.parameters);
         let mut args = Vec::with_capacity(kernel.params.len());
         for param in &kernel.params {
             args.push(match param {
@@ -108,7 +100,7 @@ impl Executable for Simulated {
                     SimArg::Scalar(value.ok_or_else(unbound)?)
                 }
                 Param::Buffer { buffer, .. } => {
-                    let Some(pointer) = pointers.next() else { break };
+                    let Some((pointer, facts)) = pointers.next() else { break };
                     let info = array_info(buffer, bindings)?;
                     let (offset, bytes) = reach(&info);
                     let memory: &[Cell<u8>] = if bytes == 0 {
@@ -118,15 +110,12 @@ impl Executable for Simulated {
                         // else touches them, and that those that are stored to may be written; others are only read.
                         unsafe { std::slice::from_raw_parts(pointer.cast::<Cell<u8>>().sub(offset), bytes) }
                     };
-                    let is_written = is_written(kernel, buffer.data.id());
-                    let initialised = !is_written || self.options.outputs == Outputs::Hold;
+                    let initialised = !facts.is_written || self.options.outputs == Outputs::Hold;
                     SimArg::Array(SimArray { info, memory: Memory::Write(memory), offset, initialised })
                 }
             });
         }
-        let report = coulis_sim::run(&self.kernel, &mut args, &self.options.run)?;
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
-        Ok(())
+        Ok(Some(coulis_sim::run(&self.kernel, &mut args, &self.options.run)?))
     }
 
     fn source(&self) -> Option<&str> {
@@ -151,18 +140,8 @@ fn reach(info: &ArrayInfo) -> (usize, usize) {
     if info.shape.iter().any(|n| *n <= 0) {
         return (0, 0);
     }
-    let ends = info.shape.iter().zip(&info.strides).map(|(n, stride)| (n - 1) * stride);
-    let (before, after) = ends.fold((0, 0), |(lo, hi), end| (lo - end.min(0), hi + end.max(0)));
-    let bytes = info.dtype.bytes();
-    (before as usize * bytes, (before + after + 1) as usize * bytes)
-}
-
-fn is_written(kernel: &Kernel, data: VarId) -> bool {
-    let mut found = false;
-    for_each_stmt(&kernel.body, &mut |stmt| match stmt {
-        Stmt::Store { buffer, .. } => found |= buffer.data.id() == data,
-        Stmt::Atom(call) => found |= call.elements().any(|e| e.buffer.data.id() == data),
-        _ => {}
-    });
-    found
+    let bytes = |n: i128| usize::try_from(n.checked_mul(info.dtype.bytes() as i128)?).ok();
+    let ends = info.reach().and_then(|(lo, hi)| bytes(-lo).zip(bytes(hi - lo + 1)));
+    // Of elements that no memory holds the simulator says so.
+    ends.unwrap_or((0, 0))
 }

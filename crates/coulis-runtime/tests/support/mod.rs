@@ -188,7 +188,7 @@ pub fn launch(
         pointers.push(pointer);
     }
     // SAFETY: the kernels of these tests stay within their buffers.
-    let result = unsafe { executable.launch(bindings, &pointers) };
+    let result = unsafe { executable.launch(bindings, &pointers) }.map(drop);
     for (pointer, bytes) in pointers.iter().zip(data.iter_mut()) {
         // SAFETY: as above.
         unsafe { bytes.as_mut_ptr().copy_from_nonoverlapping(*pointer, bytes.len()) };

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use coulis_ir::args::{Bindings, compact_strides, eval_index};
+use coulis_ir::args::{Bindings, compact_strides, eval_index, reach};
 use coulis_ir::device::{Launch, has_launches, host_program};
 use coulis_ir::remark::{LEFT_ZERO, ZEROED};
 use coulis_ir::target::BlockLimits;
@@ -183,16 +183,13 @@ impl Host {
             } else {
                 values(&buffer.strides, "the stride")?
             };
-            let (mut first, mut last) = (0i64, 0i64);
-            for (extent, stride) in shape.iter().zip(&strides) {
-                let reach = stride.saturating_mul((extent - 1).max(0));
-                first = first.saturating_add(reach.min(0));
-                last = last.saturating_add(reach.max(0));
-            }
-            let is_empty = shape.iter().any(|n| *n <= 0);
-            let len = if is_empty { 0 } else { (last - first + 1) as usize };
+            let (lo, hi) = reach(&shape, &strides).unwrap_or((i128::from(i64::MIN), i128::from(i64::MAX)));
+            let elements = if shape.iter().any(|n| *n <= 0) { 0 } else { hi - lo + 1 };
+            let (Ok(len), Ok(before)) = (usize::try_from(elements), i64::try_from(-lo)) else {
+                return Err(SimError::Size { buffer: name, elements });
+            };
             let kind = RegionKind::Argument { n, shape, strides };
-            let (dtype, before) = (buffer.dtype, -first);
+            let dtype = buffer.dtype;
             self.add(buffer, RegionInfo { name, dtype, kind, len, before, copies: 1, is_written: false });
         }
         Ok(())

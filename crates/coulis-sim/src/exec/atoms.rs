@@ -107,6 +107,7 @@ impl<const W: usize> Interpreter<'_, W> {
         let (value, lanes) = (*warp.value(code, from.value), *warp.value(code, from.lane));
         let (widths, sizes) = (*warp.value(code, from.width), *warp.value(code, from.size));
         let undefined_value = warp.undefined_in(from.value);
+        let undefined_lane = warp.undefined_in(from.lane);
         let (mut result, mut undefined) = ([u64::MAX; W], 0u64);
         for lane in each(warp.active) {
             let l = lane as usize;
@@ -120,11 +121,29 @@ impl<const W: usize> Interpreter<'_, W> {
                 });
                 width = W as i64;
             }
-            let (me, by) = (i64::from(lane), lanes[l] as i64);
+            let (me, mut by) = (i64::from(lane), lanes[l] as i64);
             let start = me & !(width - 1);
+            let is_distance = match shift {
+                Shift::Down | Shift::Up | Shift::Xor => true,
+                Shift::To => false,
+            };
+            if is_distance && !(0..W as i64).contains(&by) {
+                // What is not defined was told of.
+                if undefined_lane >> lane & 1 == 0 {
+                    let who = Who { warp: warp.n, lane, stmt: warp.stmt };
+                    let thread = self.detector.thread(warp.n, lane);
+                    self.detector.lane(ViolationKind::ShuffleDistance, who, 0, || {
+                        format!(
+                            "{thread} shuffles by {by} in a warp of {W} lanes; distances are 0 to {}",
+                            W - 1
+                        )
+                    });
+                }
+                by = 0;
+            }
             let (source, is_in_part) = match shift {
-                Shift::Down => (me.saturating_add(by), me - start + by < width),
-                Shift::Up => (me.saturating_sub(by), me - start >= by),
+                Shift::Down => (me + by, me - start + by < width),
+                Shift::Up => (me - by, me - start >= by),
                 Shift::Xor => (me ^ by, (me ^ by) < start + width),
                 Shift::To => (start + by.rem_euclid(width), true),
             };

@@ -1,6 +1,7 @@
 //! Made-up inputs: ordinary numbers, the same in each run, written faster than they could be drawn one by one.
 
 use coulis_io::{AlignedBytes, Array};
+use coulis_ir::args::reach;
 use coulis_ir::{DType, float8};
 use half::{bf16, f16};
 
@@ -60,15 +61,10 @@ impl Workload {
                 format!("the shape {shape:?} of {dtype} by strides {strides:?} is too large"),
             )
         };
-        let reach = |backwards: bool| -> Option<i64> {
-            let those = self.shape.iter().zip(strides).filter(|(_, stride)| (**stride < 0) == backwards);
-            those
-                .map(|(&length, &stride)| (length - 1).max(0).checked_mul(stride.checked_abs()?))
-                .try_fold(0i64, |all, one| all.checked_add(one?))
-        };
-        let before = reach(true).and_then(|reach| reach.checked_add(self.start)).ok_or_else(too_far)?;
-        let n =
-            reach(false).and_then(|reach| reach.checked_add(before)?.checked_add(1)).ok_or_else(too_far)?;
+        let (lo, hi) = reach(&self.shape, strides).ok_or_else(too_far)?;
+        let number = |n: Option<i128>| n.and_then(|n| i64::try_from(n).ok());
+        let before = number(i128::from(self.start).checked_sub(lo)).ok_or_else(too_far)?;
+        let n = number(hi.checked_add(i128::from(before) + 1)).ok_or_else(too_far)?;
         Ok(input(self.dtype, &[n], init)?.view(&self.shape, strides, before)?)
     }
 }

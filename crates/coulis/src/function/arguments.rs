@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use coulis_ir::args::{ArgInfo, ArrayInfo, BindError, Bindings, compact_strides, eval_index};
-use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Buffer, DType, Kernel, Param, Stmt, Var};
+use coulis_ir::args::{self, ArgInfo, ArrayInfo, BindError, Bindings, compact_strides, eval_index};
+use coulis_ir::{Buffer, DType, Kernel, Param, Var};
 
+use super::within_int32::{MAX_ELEMENTS_INT32, TooLarge, first_too_large};
 use super::{Parameter, Value};
 use crate::error::Error;
 use crate::reduce::array_info;
-
-/// Elements of a buffer whose sizes are int32, at most: index arithmetic then stays inside 32 bits.
-const MAX_ELEMENTS_INT32: i128 = 1 << 30;
 
 /// Bare variables of shapes.
 pub(super) fn size_vars(kernel: &Kernel) -> Vec<Var> {
@@ -148,29 +145,37 @@ pub(super) fn check_sizes(
     Ok(())
 }
 
-/// Whether indices of 32 bits reach every element of the arrays and of the kernel's own memory.
-pub(super) fn reaches_with_int32(kernel: &Kernel, infos: &[ArgInfo], bindings: &Bindings) -> bool {
-    let arrays = infos.iter().all(|info| match info {
+/// Whether indices of 32 bits reach every element of the arrays.
+pub(super) fn reaches_with_int32(infos: &[ArgInfo]) -> bool {
+    infos.iter().all(|info| match info {
         ArgInfo::Array(info) => reach(info) < MAX_ELEMENTS_INT32,
         ArgInfo::Scalar(_) => true,
-    });
-    let mut temporaries = true;
-    for_each_stmt(&kernel.body, &mut |stmt| {
-        if let Stmt::Allocate { buffer, .. } = stmt {
-            let extents = buffer.shape.iter().filter_map(|e| eval_index(e, bindings).ok());
-            temporaries &= extents.map(i128::from).product::<i128>() < MAX_ELEMENTS_INT32;
-        }
-    });
-    arrays && temporaries
+    })
 }
 
-/// Distance from the first element to the last.
+/// Refuses sizes for which the kernel's own memory is larger than the type of its extents says.
+pub(super) fn check_own_memory(kernel: &Kernel, bindings: &Bindings) -> Result<(), Error> {
+    let Some(TooLarge { buffer, dtype }) = first_too_large(kernel, bindings) else { return Ok(()) };
+    let name = &buffer.name;
+    Err(match dtype {
+        DType::I64 => {
+            let message = format!("`{name}` would have more bytes than int64 counts; make its sizes less");
+            Error::unsupported("call/memory", message)
+        }
+        _ => {
+            let message = format!(
+                "`{name}` would have more elements than int32 sizes reach, which are at most {MAX_ELEMENTS_INT32}; \
+                 make its sizes int64"
+            );
+            Error::unsupported("call/int32", message)
+        }
+    })
+}
+
+/// Distance from the first element to the last; at least that of indices, which count elements that share memory too.
 fn reach(info: &ArrayInfo) -> i128 {
-    if info.shape.contains(&0) {
-        return 0;
-    }
-    let spans = info.shape.iter().zip(&info.strides);
-    spans.map(|(e, s)| i128::from(e - 1) * i128::from(*s).abs().max(1)).sum()
+    let strides: Vec<i64> = info.strides.iter().map(|&stride| if stride == 0 { 1 } else { stride }).collect();
+    args::reach(&info.shape, &strides).map_or(i128::MAX, |(lo, hi)| hi - lo)
 }
 
 /// Refuses outputs whose elements share memory, and sizes that 32-bit indices do not reach.
@@ -185,29 +190,17 @@ pub(super) fn check_reach(kernel: &Kernel, parameters: &[Parameter], infos: &[Ar
                 let message = format!(
                     "`{name}` spans {} elements, and with int32 sizes at most {MAX_ELEMENTS_INT32} are supported; \
                      make its sizes int64",
-                    reach + 1
+                    reach.saturating_add(1)
                 );
                 return Err(Error::unsupported("call/int32", message));
             }
         }
-        if !facts.is_written || info.shape.contains(&0) {
-            continue;
-        }
-        let mut dims: Vec<(i64, i64)> =
-            info.strides.iter().copied().zip(info.shape.iter().copied()).collect();
-        dims.retain(|(_, extent)| *extent > 1);
-        dims.sort_unstable();
-        let mut reach = 0i128;
-        for (stride, extent) in dims {
-            if i128::from(stride) <= reach {
-                let message = format!(
-                    "output `{name}` of shape {:?} has the strides {:?}; elements of an output are to lie apart, at \
-                     positive strides",
-                    info.shape, info.strides
-                );
-                return Err(Error::user("call/strides", message));
-            }
-            reach += i128::from(stride) * i128::from(extent - 1);
+        if facts.is_written && !info.is_apart() {
+            let message = format!(
+                "output `{name}` of shape {:?} has the strides {:?}; elements of an output are to lie apart",
+                info.shape, info.strides
+            );
+            return Err(Error::user("call/strides", message));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use coulis_sim::{SimArg, SimArray};
 use super::arguments::check_reach;
 use super::simulate::refused;
 use super::{Function, Runner};
-use crate::device::violated;
+use crate::device::check_report;
 use crate::error::Error;
 
 /// An argument in memory of the caller.
@@ -24,12 +24,14 @@ pub enum InPlace<'a> {
         /// Where element `[0, ..., 0]` is in it, in bytes.
         offset: usize,
     },
-    /// For a buffer that the kernel may store to; element `[0, ..., 0]` is at its begin.
+    /// For a buffer that the kernel may store to.
     Write {
         /// Element type, shape and strides.
         info: ArrayInfo,
         /// The memory that holds every element.
         bytes: &'a mut [u8],
+        /// Where element `[0, ..., 0]` is in it, in bytes.
+        offset: usize,
     },
 }
 
@@ -70,12 +72,13 @@ impl Function {
                         match argument {
                             InPlace::Int(_) => continue,
                             InPlace::Read { info, bytes, offset } => Window::read(bytes, *offset, info),
-                            InPlace::Write { info, bytes } => Window::write(bytes, 0, info),
+                            InPlace::Write { info, bytes, offset } => Window::write(bytes, *offset, info),
                         }
                         .map_err(|error| Error::user("call/memory", error))?,
                     );
                 }
-                Ok(coulis_runtime::call(&**executable, &bindings, &mut windows)?)
+                let report = coulis_runtime::call(&**executable, &bindings, &mut windows)?;
+                check_report(report.as_ref())
             }
             Runner::Simulator(options) => {
                 let parameters = function.parameters.iter().zip(arguments);
@@ -85,14 +88,15 @@ impl Function {
                         InPlace::Read { info, bytes, offset } => {
                             SimArg::Array(SimArray { offset: *offset, ..SimArray::read(bytes, info.clone()) })
                         }
-                        InPlace::Write { info, bytes } => SimArg::Array(SimArray {
+                        InPlace::Write { info, bytes, offset } => SimArg::Array(SimArray {
+                            offset: *offset,
                             initialised: facts.is_read,
                             ..SimArray::update(bytes, info.clone())
                         }),
                     })
                     .collect();
                 let report = coulis_sim::run(&function.checked, &mut args, options).map_err(refused)?;
-                if report.is_clean() { Ok(()) } else { Err(violated(&report)) }
+                check_report(Some(&report))
             }
         }
     }
@@ -113,7 +117,8 @@ impl Function {
             })
             .collect();
         let executable = function.executable()?;
-        Ok(coulis_runtime::call_on_stream(executable, &bindings, &pointers, stream)?)
+        let report = coulis_runtime::call_on_stream(executable, &bindings, &pointers, stream)?;
+        check_report(report.as_ref())
     }
 
     /// Waits until everything on a stream of the device is done. Faults of kernels show here.
@@ -144,6 +149,7 @@ impl Function {
         }
         let bindings = bindings.map_err(|error| Error::user("call/arguments", error))?;
         check_reach(self.kernel(), &self.parameters, infos)?;
+        self.check_own_memory(&bindings)?;
         Ok((self, bindings))
     }
 }

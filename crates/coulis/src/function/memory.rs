@@ -85,10 +85,7 @@ impl Memory {
 
 /// Elements from the lowest address to the first one.
 fn steps_before(info: &ArrayInfo) -> i64 {
-    if info.shape.contains(&0) {
-        return 0;
-    }
-    info.shape.iter().zip(&info.strides).map(|(e, s)| (e - 1).saturating_mul(s.saturating_neg().max(0))).sum()
+    info.reach().and_then(|(lo, _)| i64::try_from(-lo).ok()).unwrap_or(i64::MAX)
 }
 
 /// Bytes from the element at the lowest address to that at the highest, both included.
@@ -96,9 +93,8 @@ fn reach_in_bytes(info: &ArrayInfo) -> usize {
     if info.shape.contains(&0) {
         return 0;
     }
-    let spans = info.shape.iter().zip(&info.strides);
-    let last: i128 = spans.map(|(e, s)| i128::from(e - 1) * i128::from(*s).abs()).sum();
-    usize::try_from((last + 1).saturating_mul(info.dtype.bytes() as i128)).unwrap_or(usize::MAX)
+    let elements = info.reach().map_or(i128::MAX, |(lo, hi)| hi - lo + 1);
+    usize::try_from(elements.saturating_mul(info.dtype.bytes() as i128)).unwrap_or(usize::MAX)
 }
 
 /// Small values of the type, the same for the same seed: floats in [-1, 1), integers from -5 to 4 (0 to 9 unsigned).

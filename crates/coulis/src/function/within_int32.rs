@@ -5,33 +5,65 @@
 //! `n` is small. The simplifier takes indices as mathematical integers (contract N6: a check at launch
 //! vouches for that), and this is the check. It walks the kernel with the sizes as numbers and every loop
 //! variable as a range. Guards are not taken into account, so the answer may be no where all goes well; the
-//! 64-bit twin that runs then is right in either case.
+//! 64-bit twin that runs then is right in either case. A kernel without a twin computes as its text says, except for the
+//! sizes of its own memory: those that leave their type are refused, since accesses are proved by extents, not by
+//! what their product comes to.
 
 use std::collections::HashMap;
 
 use coulis_ir::args::{Bindings, floor_div};
 use coulis_ir::expr::VarId;
 use coulis_ir::visit::{stmt_children, stmt_exprs};
-use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Kernel, Node, Stmt, Var};
+use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Kernel, Node, Stmt, Var};
 
 /// A value's least and greatest.
 type Range = (i128, i128);
 
-/// Whether no int32 expression of sizes, constants and loop variables leaves int32.
+/// Elements of a buffer whose sizes are int32, at most: index arithmetic then stays inside 32 bits.
+pub(super) const MAX_ELEMENTS_INT32: i128 = 1 << 30;
+
+/// Whether no int32 expression of sizes, constants and loop variables leaves int32, and the kernel's own memory is of a
+/// size that int32 reaches.
 pub(super) fn stays_within_int32(kernel: &Kernel, bindings: &Bindings) -> bool {
-    let known =
-        bindings.iter().map(|(var, value)| (*var, (i128::from(*value), i128::from(*value)))).collect();
-    let mut walk = Walk { known, within: true };
-    walk.stmt(&kernel.body);
-    walk.within
+    let walk = Walk::over(kernel, bindings);
+    walk.within.int32 && walk.too_large.is_none()
+}
+
+/// Memory of the kernel's own whose size leaves its type.
+pub(super) struct TooLarge {
+    /// What is allocated.
+    pub(super) buffer: Buffer,
+    /// Type of its extents.
+    pub(super) dtype: DType,
+}
+
+/// The first memory of the kernel's own that is too large for the type of its extents, for these sizes.
+pub(super) fn first_too_large(kernel: &Kernel, bindings: &Bindings) -> Option<TooLarge> {
+    Walk::over(kernel, bindings).too_large
+}
+
+/// What was within its type so far.
+#[derive(Clone, Copy)]
+struct Within {
+    int32: bool,
+    int64: bool,
 }
 
 struct Walk {
     known: HashMap<VarId, Range>,
-    within: bool,
+    within: Within,
+    too_large: Option<TooLarge>,
 }
 
 impl Walk {
+    fn over(kernel: &Kernel, bindings: &Bindings) -> Walk {
+        let known =
+            bindings.iter().map(|(var, value)| (*var, (i128::from(*value), i128::from(*value)))).collect();
+        let mut walk = Walk { known, within: Within { int32: true, int64: true }, too_large: None };
+        walk.stmt(&kernel.body);
+        walk
+    }
+
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::For { var, min, extent, body, .. } => {
@@ -45,6 +77,10 @@ impl Walk {
             Stmt::Let { var, value, body } => {
                 let value = self.expr(value);
                 self.bind(var, value);
+                self.stmt(body);
+            }
+            Stmt::Allocate { buffer, body } => {
+                self.allocation(buffer);
                 self.stmt(body);
             }
             _ => {
@@ -69,6 +105,26 @@ impl Walk {
         self.stmt(body);
     }
 
+    /// Memory of extents that are not all constants is to be of a size that the type of the extents reaches.
+    fn allocation(&mut self, buffer: &Buffer) {
+        let around = std::mem::replace(&mut self.within, Within { int32: true, int64: true });
+        let mut elements = 1i128;
+        for extent in &buffer.shape {
+            let most = self.expr(extent).map_or(0, |(_, most)| most.max(0));
+            elements = elements.saturating_mul(most);
+        }
+        let is_narrow = buffer.shape.iter().any(|e| e.as_int().is_none() && e.dtype() == DType::I32);
+        let bytes = elements.saturating_mul(buffer.dtype.bytes() as i128);
+        let beyond_int32 = is_narrow && (!self.within.int32 || elements >= MAX_ELEMENTS_INT32);
+        let beyond_int64 = !self.within.int64 || bytes > i128::from(i64::MAX);
+        if (beyond_int32 || beyond_int64) && self.too_large.is_none() {
+            let dtype = if beyond_int64 { DType::I64 } else { DType::I32 };
+            self.too_large = Some(TooLarge { buffer: buffer.clone(), dtype });
+        }
+        self.within.int32 &= around.int32;
+        self.within.int64 &= around.int64;
+    }
+
     fn bind(&mut self, var: &Var, value: Option<Range>) {
         match value {
             Some(range) => self.known.insert(var.id(), range),
@@ -77,13 +133,14 @@ impl Walk {
     }
 
     fn checked(&mut self, range: Option<Range>, dtype: DType) -> Option<Range> {
-        let int32 = i128::from(i32::MIN)..=i128::from(i32::MAX);
-        if let Some((least, most)) = range
-            && dtype == DType::I32
-        {
-            self.within &= int32.contains(&least) && int32.contains(&most);
+        let (least, most) = range?;
+        let is_within = |(lo, hi): Range| lo <= least && most <= hi;
+        if dtype == DType::I32 {
+            self.within.int32 &= is_within((i128::from(i32::MIN), i128::from(i32::MAX)));
         }
-        range
+        let is_kept = is_within((i128::from(i64::MIN), i128::from(i64::MAX)));
+        self.within.int64 &= is_kept;
+        range.filter(|_| is_kept)
     }
 
     /// The range of an integer that depends on sizes and loop variables only.
@@ -125,8 +182,7 @@ impl Walk {
     }
 }
 
-/// What an operation makes of ranges; `None` for operations that indices do not use, for divisors that may be 0, and for
-/// what does not fit into 64 bits.
+/// What an operation makes of ranges; `None` for operations that indices do not use, and for divisors that may be 0.
 fn binary(op: BinaryOp, a: Range, b: Range) -> Option<Range> {
     let corners = |of: &dyn Fn(i128, i128) -> i128| {
         let all = [of(a.0, b.0), of(a.0, b.1), of(a.1, b.0), of(a.1, b.1)];
@@ -137,10 +193,7 @@ fn binary(op: BinaryOp, a: Range, b: Range) -> Option<Range> {
     match op {
         BinaryOp::Add => Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?)),
         BinaryOp::Sub => Some((a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?)),
-        BinaryOp::Mul => {
-            let end = |x: i128| i128::from(i64::MIN) <= x && x <= i128::from(i64::MAX);
-            [a.0, a.1, b.0, b.1].into_iter().all(end).then(|| corners(&|x, y| x * y))
-        }
+        BinaryOp::Mul => Some(corners(&|x, y| x.saturating_mul(y))),
         BinaryOp::Div if divides => Some(corners(&|x, y| x / y)),
         BinaryOp::FloorDiv if divides => Some(corners(&floor_div)),
         BinaryOp::TruncMod if divides => {

@@ -4,9 +4,12 @@ use coulis_io::{AlignedBytes, Array};
 use coulis_ir::args::ArrayInfo;
 use coulis_plan::OutputSpec;
 use coulis_runtime::cuda::DeviceMemory;
-use coulis_runtime::{DevicePointer, DeviceTimes, StreamHandle, TimeAmount, call_on_stream, wait_for_stream};
+use coulis_runtime::{
+    DevicePointer, DeviceTimes, StreamHandle, TimeAmount, Window, call_on_stream, wait_for_stream,
+};
 
 use super::{Fit, Place, Prepared};
+use crate::device::check_report;
 use crate::empty::Doubt;
 use crate::error::Error;
 use crate::request::{DeviceChoice, NamedArray, Request};
@@ -62,9 +65,9 @@ impl Prepared {
             Some(place) => &*self.0.fit_at(place)?,
             None => &self.0.fit,
         };
-        let mut windows = fit.windows(inputs, priors, outputs)?;
-        coulis_runtime::call(&*fit.compiled.executable, &fit.bindings, &mut windows)?;
-        self.0.device.check_reports()
+        let mut windows = self.windows(fit, inputs, priors, outputs)?;
+        let report = coulis_runtime::call(&*fit.compiled.executable, &fit.bindings, &mut windows)?;
+        check_report(report.as_ref())
     }
 
     /// As [`Prepared::launch`]; then launches are timed by the device's own clock, the arrays staying in its memory.
@@ -76,7 +79,7 @@ impl Prepared {
         amount: &TimeAmount,
     ) -> Result<Option<DeviceTimes>, Error> {
         let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(AlignedBytes::as_mut_slice).collect();
-        let mut windows = self.0.fit.windows(inputs, &[], &mut slices)?;
+        let mut windows = self.windows(&self.0.fit, inputs, &[], &mut slices)?;
         let executable = &*self.0.fit.compiled.executable;
         Ok(coulis_runtime::time(executable, &self.0.fit.bindings, &mut windows, amount)?)
     }
@@ -84,6 +87,29 @@ impl Prepared {
     /// Blocks, and threads of a block, of the first launch, on devices that have them.
     pub fn grid(&self) -> Option<([u32; 3], [u32; 3])> {
         self.0.fit.compiled.executable.grid(&self.0.fit.bindings)
+    }
+
+    /// The memory of as many arrays as the call was prepared for.
+    fn windows<'a>(
+        &self,
+        fit: &Fit,
+        inputs: &[&'a Array],
+        priors: &[&'a Array],
+        outputs: &'a mut [&mut [u8]],
+    ) -> Result<Vec<Window<'a>>, Error> {
+        let n_outputs = self.0.call.names.len();
+        let n_priors = self.wants_priors().len();
+        let n_inputs = fit.infos.len() - n_outputs - n_priors;
+        let given = [
+            ("inputs", n_inputs, inputs.len()),
+            ("priors", n_priors, priors.len()),
+            ("outputs", n_outputs, outputs.len()),
+        ];
+        if let Some((what, wanted, found)) = given.into_iter().find(|(_, wanted, found)| wanted != found) {
+            let message = format!("the call was prepared for {wanted} {what}, got {found}");
+            return Err(Error::user("reduce/launch", message));
+        }
+        fit.windows(inputs, priors, outputs)
     }
 
     /// Puts one run on a stream of the device and does not wait. `pointers` are those of the inputs, the mask, the priors
@@ -96,18 +122,15 @@ impl Prepared {
             let there = pointers.iter().zip(&fit.starts).map(|(pointer, start)| pointer.moved(*start));
             call_on_stream(&*fit.compiled.executable, &fit.bindings, &there.collect::<Vec<_>>(), stream)
         };
+        let behind = self.place_behind(pointers.iter().map(|pointer| pointer.address()));
         let mut done = put(&self.0.fit);
-        for place in
-            [self.place_behind(pointers.iter().map(|pointer| pointer.address())), Some(Place::Anywhere)]
-                .into_iter()
-                .flatten()
-        {
-            match done {
-                Err(error) if error.is_of_alignment() => done = put(&*self.0.fit_at(place)?),
-                other => return Ok(other?),
+        for place in behind.into_iter().chain([Place::Anywhere]) {
+            if !done.as_ref().is_err_and(RuntimeError::is_of_alignment) {
+                break;
             }
+            done = put(&*self.0.fit_at(place)?);
         }
-        Ok(done?)
+        check_report(done?.as_ref())
     }
 
     /// How far behind addresses that every access may have the inputs begin, which are at these; `None` where all begin at

@@ -171,7 +171,7 @@ pub(crate) fn store(class: &str, record: &Record) -> bool {
     crate::reduce::forget_prepared();
     let Some(dir) = tuned_dir() else { return false };
     let (cache, notice) = Cache::open(Some(&dir));
-    cache.store_words(&key(class), record.write().as_bytes());
+    cache.keep_words(&key(class), record.write().as_bytes());
     notice.is_none()
 }
 
