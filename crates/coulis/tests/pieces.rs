@@ -53,6 +53,12 @@ fn rows_of_a_slice_are_folded_together_wherever_it_begins() {
             exact(&x, ops, &[0], warp);
         }
     }
+    // Crops of images: pieces of several dimensions.
+    for (dtype, ops) in KINDS {
+        let crop = view(dtype, &[3, 2, 7, 129], &[3200, 1600, 200, 1], 5, Special::Zeros);
+        exact(&crop, ops, &[0, 1, 2, 3], 32);
+        exact(&crop, ops, &[0, 2, 3], 32);
+    }
     assert!(n_pieces >= 14, "{n_pieces} of 20");
 }
 

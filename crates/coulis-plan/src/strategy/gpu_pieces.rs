@@ -8,7 +8,6 @@
 
 use coulis_ir::{NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
-use coulis_tensor::IterVar;
 
 use super::gpu_rows::LARGE_STATE;
 use super::gpu_steps::{
@@ -122,12 +121,12 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let axes = s.stage(state)?.reduce_axes().to_vec();
     let (outer, inner) = axes.split_at(axes.len() - 1);
-    let mut pieces = as_one(s, state, outer)?;
-    let (mut whole, mut inner) = (state, inner[0].clone());
+    let (mut whole, mut pieces, mut inner) = (state, outer.to_vec(), inner[0].clone());
     if sketch.chunks > 1 {
-        let (chunk, of_chunk) = split_turns(s, state, &pieces, sketch)?;
+        let all = as_one(s, state, outer)?;
+        let (chunk, of_chunk) = split_turns(s, state, &all, sketch)?;
         whole = s.rfactor_at(state, &chunk, n_kept as i64)?;
-        (pieces, inner) = (same_axis(s, whole, &of_chunk)?, same_axis(s, whole, &inner)?);
+        (pieces, inner) = (vec![same_axis(s, whole, &of_chunk)?], same_axis(s, whole, &inner)?);
     }
     let n_own = n_kept + usize::from(sketch.chunks > 1);
     let (mut words, mut ends) = (whole, None);
@@ -136,10 +135,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let of_piece = s.stage(whole)?.reduce_axes().iter().position(|axis| *axis == inner);
         let parts = s.peel(whole, &inner, sketch.lanes)?;
         for part in [parts.1, parts.0] {
-            let mut axes = s.stage(part)?.reduce_axes().to_vec();
-            inner = axes.remove(of_piece.unwrap_or(0));
-            pieces = as_one(s, part, &axes)?;
-            s.reorder(part, &[pieces.clone(), inner.clone()])?;
+            pieces = s.stage(part)?.reduce_axes().to_vec();
+            inner = pieces.remove(of_piece.unwrap_or(0));
+            s.reorder(part, &[&pieces[..], std::slice::from_ref(&inner)].concat())?;
         }
         (words, ends) = (parts.0, Some((parts.1, whole)));
     }
@@ -148,9 +146,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let (word, within) = s.split(words, &inner, Split::Factor(sketch.lanes))?;
         (inner, lane) = (word, Some(within));
     }
-    let order: Vec<IterVar> = [&pieces, &inner].into_iter().chain(&lane).cloned().collect();
-    s.reorder(words, &order)?;
-    let all = s.fuse(words, &[pieces, inner])?;
+    pieces.push(inner);
+    s.reorder(words, &pieces.iter().chain(&lane).cloned().collect::<Vec<_>>())?;
+    let all = s.fuse(words, &pieces)?;
     let (turn, thread) = s.split(words, &all, Split::Factor(sketch.threads))?;
     let fold = Fold { stage: words, n_kept: n_own, turn, thread, lane, ends };
     fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;

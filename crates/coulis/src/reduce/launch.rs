@@ -5,7 +5,8 @@ use coulis_ir::args::ArrayInfo;
 use coulis_plan::OutputSpec;
 use coulis_runtime::cuda::DeviceMemory;
 use coulis_runtime::{
-    DevicePointer, DeviceTimes, StreamHandle, TimeAmount, Window, call_on_stream, wait_for_stream,
+    DevicePointer, DeviceTimes, RuntimeError, StreamHandle, TimeAmount, Window, call_on_stream,
+    wait_for_stream,
 };
 
 use super::{Fit, Place, Prepared};
