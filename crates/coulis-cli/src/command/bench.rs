@@ -3,9 +3,9 @@
 //!
 //! INIT is 0 none, 1 ones, 2 integers from -5 to 4, 3 uniform in [-5, 5]; TIME is 0 or 1; without them `2 1`.
 //! Four lengths without `--axis` reduce axes 1,2,3; other ranks name their axes. `--suite FILE.json` runs the
-//! workloads of a file, with the first axis halved until the input fits `--max-bytes`; `floor_ms` is a read
-//! of the input where it lies, which also writes as many bytes as the results have where these are a
-//! sixteenth of the input or more, and `share` is what it takes for as many bytes over a launch of the same
+//! workloads of a file, each of which may be a view by `strides` and a `start`, with the first axis halved until
+//! the input fits `--max-bytes`; `floor_ms` is a read of the input where it lies, which also writes as many bytes
+//! as the results have where these are a sixteenth of the input or more, and `share` is what it takes for as many bytes over a launch of the same
 //! turn, the median of all turns. On a GPU the floor is a copy that moves as many bytes in all, `read_ms` is
 //! a read of as many that does nothing with them, and `queued_ms` is one of 20 launches that are put on its
 //! stream at once, over two copies of the input in turn, by the host's clock. `--latency` tells what the
