@@ -180,7 +180,7 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
             if plain.is_int(1) || known.can_prove(plain) {
                 return simplify_stmt(*then, known, around);
             }
-            if plain.is_int(0) || known.fails_in_each_case(plain) {
+            if known.can_refute(plain) || known.fails_in_each_case(plain) {
                 return otherwise.map_or(Stmt::NOP, |s| simplify_stmt(*s, known, around));
             }
             let then = Box::new(match plain.reads_memory() {
