@@ -15,9 +15,9 @@ use coulis::te::{
 };
 use coulis::{Owner, Request, Value as Argument};
 use coulis_ir::eval::Value;
-use coulis_ir::{Claims, Var};
+use coulis_ir::{Claims, ThreadTag, Var};
 use everywhere::{
-    Tolerance, argmax_of, c, f, flat_text, input, leaf, n, nest_text, number, reference,
+    Tolerance, argmax_of, c, chain, f, flat_text, input, leaf, n, nest_text, number, reference,
     run_everywhere, run_everywhere_with, schedule, small,
 };
 
@@ -377,6 +377,30 @@ fn components_of_an_attached_tuple_are_each_where_they_are_read_and_kept() {
             s.compute_at("T", "C", &outer).unwrap();
             run_everywhere(&s, sizes);
         }
+    }
+}
+
+#[test]
+fn dimensions_of_two_integer_types_are_joined_in_the_wider_one() {
+    for (outer, inner) in [(DType::I64, DType::I32), (DType::I32, DType::I64)] {
+        let shape = [var_of("n", outer).expr(), var_of("m", inner).expr()];
+        let made = || {
+            let mut s = chain(&shape);
+            let (i, j) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+            let both = s.join("B", &i, &j).unwrap();
+            (s, both)
+        };
+        let (mut s, both) = made();
+        assert_eq!(both.dtype(), DType::I64);
+        s.split("B", &both, Split::Factor(4)).unwrap();
+        run_everywhere(&s, SIZES);
+        let (mut s, both) = made();
+        s.bind("B", &both, ThreadTag::BlockX).unwrap();
+        let i = leaf(&s, "C", 0);
+        s.bind("C", &i, ThreadTag::BlockX).unwrap();
+        run_everywhere(&s, SIZES);
+        let text = coulis_ir::print::print_kernel(&everywhere::nest(&s));
+        assert!(coulis_script::parse_module(&text).is_ok(), "{text}");
     }
 }
 
