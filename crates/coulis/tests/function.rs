@@ -505,3 +505,19 @@ fn sums_of_narrow_floats_are_folded_wide_and_rounded_once() {
         assert_eq!((found[0].array.dtype(), values(&found[0].array)), (DType::BF16, vec![4096.0]));
     }
 }
+
+#[test]
+fn memory_that_hints_are_about_is_not_written() {
+    let function = only(
+        "@T.prim_func
+def doubled(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\")):
+    for i in range(4):
+        T.prefetch(A[i + 2])
+        B[i] = A[i] * T.float32(2)
+",
+    );
+    let written: Vec<bool> = function.parameters().iter().map(|p| p.is_written).collect();
+    assert_eq!(written, [false, true]);
+    let found = function.call(&[Value::from(&counting(&[4]))]).unwrap();
+    assert_eq!(values(&found[0].array), [0.0, 2.0, 4.0, 6.0]);
+}

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use coulis_ir::args::{ArrayInfo, Bindings, compact_strides, eval_index};
-use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Buffer, Checked, Expr, Kernel, Param, Stmt, Target, VarId};
+use coulis_ir::visit::written_memory;
+use coulis_ir::{Buffer, Checked, Expr, Param, Target};
 use coulis_sim::{Memory, Options, SimArg, SimArray, SimReport};
 
 use crate::device::{Device, Executable, Info, Origin};
@@ -98,6 +98,7 @@ impl Executable for Simulated {
             let (kernel, found) = (kernel.name.clone(), buffers.len());
             return Err(RuntimeError::BufferCount { kernel, wanted, found });
         }
+        let written = written_memory(&kernel.body);
         let mut pointers = buffers.iter();
         let mut args = Vec::with_capacity(kernel.params.len());
         for param in &kernel.params {
@@ -118,7 +119,7 @@ impl Executable for Simulated {
                         // else touches them, and that those that are stored to may be written; others are only read.
                         unsafe { std::slice::from_raw_parts(pointer.cast::<Cell<u8>>().sub(offset), bytes) }
                     };
-                    let is_written = is_written(kernel, buffer.data.id());
+                    let is_written = written.contains(&buffer.data.id());
                     let initialised = !is_written || self.options.outputs == Outputs::Hold;
                     SimArg::Array(SimArray { info, memory: Memory::Write(memory), offset, initialised })
                 }
@@ -155,14 +156,4 @@ fn reach(info: &ArrayInfo) -> (usize, usize) {
     let (before, after) = ends.fold((0, 0), |(lo, hi), end| (lo - end.min(0), hi + end.max(0)));
     let bytes = info.dtype.bytes();
     (before as usize * bytes, (before + after + 1) as usize * bytes)
-}
-
-fn is_written(kernel: &Kernel, data: VarId) -> bool {
-    let mut found = false;
-    for_each_stmt(&kernel.body, &mut |stmt| match stmt {
-        Stmt::Store { buffer, .. } => found |= buffer.data.id() == data,
-        Stmt::Atom(call) => found |= call.elements().any(|e| e.buffer.data.id() == data),
-        _ => {}
-    });
-    found
 }
