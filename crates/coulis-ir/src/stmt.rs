@@ -351,7 +351,7 @@ pub enum Role {
     Viewed,
     /// It may be written, and read as well.
     Written,
-    /// It is read.
+    /// It is read, or a hint is about it.
     Read,
 }
 
@@ -494,7 +494,11 @@ impl Stmt {
                 call.dsts.iter().for_each(|region| f(&region.buffer, Role::Written));
                 call.srcs.iter().for_each(|region| f(&region.buffer, Role::Read));
             }
-            Stmt::Atom(call) => call.elements().for_each(|element| f(&element.buffer, Role::Written)),
+            Stmt::Atom(call) => {
+                call.dst.iter().for_each(|element| f(&element.buffer, Role::Written));
+                let role = if call.writes_memory() { Role::Written } else { Role::Read };
+                call.memory.iter().for_each(|element| f(&element.buffer, role));
+            }
             Stmt::Seq(_)
             | Stmt::For { .. }
             | Stmt::If { .. }

@@ -7,8 +7,9 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::buffer::Buffer;
 use crate::expr::{Expr, Names, Node, Var};
-use crate::hash::{FastMap, Seen};
-use crate::stmt::Stmt;
+use crate::hash::{FastMap, FastSet, Seen};
+use crate::stmt::{Role, Stmt};
+use crate::var::VarId;
 
 /// Calls `f` on `expr` and everything below it, parents first, each distinct node once, at its first place: an expression
 /// written out may be longer than any memory.
@@ -404,13 +405,26 @@ pub fn buffers_of(stmt: &Stmt) -> Vec<Buffer> {
     seen
 }
 
+/// Data pointers of the memory that the statement, or one below it, may write.
+pub fn written_memory(stmt: &Stmt) -> FastSet<VarId> {
+    let mut written = FastSet::default();
+    for_each_stmt(stmt, &mut |s| {
+        s.each_buffer(&mut |buffer, role| {
+            if role == Role::Written {
+                written.insert(buffer.data.id());
+            }
+        });
+    });
+    written
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::atom::{Atom, AtomCall, Element};
     use crate::buffer::MemScope;
     use crate::dtype::DType;
     use crate::expr::Intrinsic;
-    use crate::stmt::Role;
 
     #[test]
     fn a_buffer_that_is_only_looked_at_by_another_is_one_of_the_statement() {
@@ -421,6 +435,25 @@ mod tests {
         let mut roles = Vec::new();
         view.each_buffer(&mut |buffer, role| roles.push((buffer.clone(), role)));
         assert_eq!(roles, [(window, Role::Declared), (source, Role::Viewed)]);
+    }
+
+    #[test]
+    fn an_atom_writes_its_destination_and_what_it_updates() {
+        let [dst, memory] =
+            ["d", "m"].map(|name| Buffer::new(name, DType::I32, vec![Expr::int(8)], MemScope::Global));
+        let at = |buffer: &Buffer| Element { buffer: buffer.clone(), indices: vec![Expr::int(0)] };
+        let written = |atom: Atom| {
+            let has_result =
+                atom.signature().result(&[DType::I32; 2], Some(DType::I32), DType::U32).is_some();
+            let (dst, memory) = (has_result.then(|| at(&dst)), Some(at(&memory)));
+            written_memory(&Stmt::Atom(Box::new(AtomCall { atom, dst, memory, args: Vec::new() })))
+        };
+        let is = |found: FastSet<VarId>, wanted: &[&Buffer]| {
+            assert_eq!(found, wanted.iter().map(|buffer| buffer.data.id()).collect());
+        };
+        is(written(Atom::AtomicAdd), &[&dst, &memory]);
+        is(written(Atom::ClusterLoad), &[&dst]);
+        is(written(Atom::Prefetch), &[]);
     }
 
     #[test]

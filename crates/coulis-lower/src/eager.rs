@@ -11,7 +11,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, stmt_children, stmt_exprs};
 use coulis_ir::{Buffer, Stmt};
 
-use crate::affine::split;
+use crate::element_place::is_element;
 use crate::simplify::{with_condition, with_let, with_loop};
 
 /// Whether this node by itself may stop the program: an integer division by anything but a constant other than 0.
@@ -144,9 +144,9 @@ impl<'a> Eager<'a> {
     }
 
     fn is_inside(&self, buffer: &Buffer, indices: &[Expr]) -> bool {
-        let is_within = |index: &Expr, extent: &Expr| match extent.as_int() {
-            Some(extent) => self.known.is_within(index, 0, extent - 1),
-            None => {
+        let is_within = |index: &Expr, extent: &Expr| {
+            let constants = extent.as_int().is_some_and(|extent| self.known.is_within(index, 0, extent - 1));
+            constants || {
                 let (at, extent) = Expr::promoted(index.clone(), extent.clone());
                 let zero = Expr::int_of(0, at.dtype());
                 self.known.can_prove(&at.clone().ge(zero)) && self.known.can_prove(&at.lt(extent))
@@ -155,26 +155,15 @@ impl<'a> Eager<'a> {
         self.accessed.contains(&(buffer.shape.clone(), indices.to_vec()))
             || (indices.len() == buffer.shape.len()
                 && indices.iter().zip(&buffer.shape).all(|(index, extent)| is_within(index, extent)))
-            || matches!(indices, [index] if self.is_element(buffer, index, &is_within))
+            || matches!(indices, [place] if self.param_of(buffer).is_some_and(|param| {
+                is_element(param, place, self.known, &is_within)
+            }))
     }
 
-    /// Whether the place is that of an element of a parameter whose strides are variables, of which the size of its memory says
-    /// nothing: what a stride is multiplied by is an index.
-    fn is_element(&self, alias: &Buffer, place: &Expr, is_within: &dyn Fn(&Expr, &Expr) -> bool) -> bool {
-        let Some(param) = self.params.iter().find(|param| param.data == alias.data) else { return false };
-        let mut rest = place.clone();
-        let mut dense = None;
-        for (extent, stride) in param.shape.iter().zip(&param.strides) {
-            match (stride.as_var(), stride.as_int()) {
-                (Some(stride), _) => match split(&rest, stride) {
-                    Some(index) if is_within(&index.coeff, extent) => rest = index.rest,
-                    _ => return false,
-                },
-                (None, Some(1)) if dense.is_none() => dense = Some(extent),
-                _ => return false,
-            }
-        }
-        dense.is_some_and(|extent| is_within(&rest, extent))
+    /// The parameter with strides whose memory the alias is.
+    fn param_of(&self, alias: &Buffer) -> Option<&Buffer> {
+        let is_it = |param: &&Buffer| param.data == alias.data && param.dtype == alias.dtype;
+        self.params.iter().find(is_it).filter(|param| !param.strides.is_empty())
     }
 }
 

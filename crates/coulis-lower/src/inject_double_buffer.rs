@@ -12,9 +12,10 @@ use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::remark::DOUBLE_BUFFER;
+use coulis_ir::stmt::Role;
 use coulis_ir::visit::{
     any_stmt, buffers_of, for_each_expr, for_each_stmt, map_children as map_operands, rewrite_stmt,
-    stmt_exprs,
+    stmt_exprs, written_memory,
 };
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, Stmt};
 
@@ -79,7 +80,7 @@ impl Turn<'_> {
             Stmt::Seq(parts) => &parts[..],
             one => std::slice::from_ref(one),
         };
-        let n_filling = parts.iter().rposition(|s| writes(s, buffer))? + 1;
+        let n_filling = parts.iter().rposition(|s| written_memory(s).contains(&buffer.data.id()))? + 1;
         let (fill, rest) = parts.split_at(n_filling);
         let (fill, rest) = (Stmt::seq(fill.to_vec()), Stmt::seq(rest.to_vec()));
         if rest.is_nop() || !may_run_ahead(&fill, &rest, buffer) {
@@ -115,36 +116,18 @@ impl Turn<'_> {
     }
 }
 
-fn writes(stmt: &Stmt, buffer: &Buffer) -> bool {
-    let mut found = false;
-    for_each_stmt(stmt, &mut |s| {
-        found |= written(s).iter().any(|b| b.data == buffer.data);
-    });
-    found
-}
-
-/// The buffers that a statement itself writes.
-fn written(stmt: &Stmt) -> Vec<&Buffer> {
-    match stmt {
-        Stmt::Store { buffer, .. } => vec![buffer],
-        Stmt::Atom(call) => call.elements().map(|e| &e.buffer).collect(),
-        _ => Vec::new(),
-    }
-}
-
 /// Whether filling for the next turn may come before the use of this one: it writes the marked memory alone, reads
 /// nothing that the use writes, and works in one thread; and no other window looks at the memory.
 fn may_run_ahead(fill: &Stmt, rest: &Stmt, buffer: &Buffer) -> bool {
     let mut legal = true;
-    let mut changed: Vec<Var> = Vec::new();
-    for_each_stmt(rest, &mut |s| changed.extend(written(s).iter().map(|b| b.data.clone())));
+    let changed = written_memory(rest);
     for_each_stmt(fill, &mut |s| {
         legal &= !matches!(s, Stmt::Sync(_) | Stmt::Atom(_) | Stmt::Tile(_) | Stmt::Allocate { .. });
-        legal &= written(s).iter().all(|b| *b == buffer);
+        s.each_buffer(&mut |b, role| legal &= role != Role::Written || b == buffer);
         for expr in stmt_exprs(s) {
             for_each_expr(expr, &mut |e| {
                 if let Node::Load(from, _) = e.node() {
-                    legal &= from.data == buffer.data || !changed.contains(&from.data);
+                    legal &= from.data == buffer.data || !changed.contains(&from.data.id());
                 }
             });
         }

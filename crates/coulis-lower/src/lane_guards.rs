@@ -2,7 +2,7 @@
 
 use coulis_ir::Stmt;
 use coulis_ir::expr::{Expr, Node, Var};
-use coulis_ir::visit::{for_each_expr, for_each_stmt};
+use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt};
 
 use crate::affine::{as_negative, conjuncts, difference, split, sum, uses, without_quotient};
 use crate::vector_expr::Lanes;
@@ -58,4 +58,9 @@ pub fn has_lane_guard(stmt: &Stmt, lanes: &Lanes) -> bool {
         }
     });
     found
+}
+
+/// Whether a branch in the statement hangs on elements of memory.
+pub fn has_data_guard(stmt: &Stmt) -> bool {
+    any_stmt(stmt, &mut |s| matches!(s, Stmt::If { cond, .. } if cond.reads_memory()))
 }

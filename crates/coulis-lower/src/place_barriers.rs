@@ -255,9 +255,9 @@ impl Place {
         known: &Known,
     ) -> Result<Stmt, LowerError> {
         let inside = self.shared.accesses_of(&stmt, &self.around);
-        if !self.is_for_one_thread(cond)
-            && let Some(met) = first_that_meets(&inside, &self.threads, known)
-        {
+        let is_for_one_thread =
+            matches!(stmt, Stmt::If { otherwise: None, .. }) && self.is_for_one_thread(cond);
+        if !is_for_one_thread && let Some(met) = first_that_meets(&inside, &self.threads, known) {
             let (buffer, cond) = (met.buffer.name.clone(), print_expr(cond));
             return Err(LowerError::DivergentSharing { buffer, cond });
         }

@@ -15,7 +15,7 @@ use coulis_ir::simplify::{Analyzer, gcd};
 use coulis_ir::visit::{for_each_expr, for_each_read, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{AtomCall, Buffer, MemScope, Stmt};
 
-use crate::affine::{difference, split, sum, uses};
+use crate::affine::{conjuncts, difference, split, sum, uses};
 use crate::flatten_buffers::flat_index;
 
 /// Kind of access.
@@ -42,7 +42,12 @@ pub struct Access {
     pub loops: Loops,
     /// Loops around the point where it is looked at, that the indices use.
     pub around: Loops,
+    /// Names that conditions around it, below the point where it is looked at, say the constant values of.
+    pub pins: Pins,
 }
+
+/// Names with the constants that they are equal to.
+pub type Pins = Vec<(Var, i128)>;
 
 /// Loop variables with their extents, where those are constants and the loop begins at 0.
 pub type Loops = Vec<(Var, Option<i128>)>;
@@ -101,6 +106,14 @@ impl SharedMemory {
         if let Stmt::For { var, min, extent, .. } = stmt {
             loops.push(loop_of(var, min, extent));
         }
+        if let Stmt::If { cond, then, otherwise } = stmt {
+            let n_before = found.len();
+            self.collect(then, loops, around, found);
+            let pins = pins_of(cond);
+            found[n_before..].iter_mut().for_each(|access| access.pins.extend(pins.iter().cloned()));
+            otherwise.iter().for_each(|other| self.collect(other, loops, around, found));
+            return;
+        }
         for child in coulis_ir::visit::stmt_children(stmt) {
             self.collect(child, loops, around, found);
         }
@@ -113,7 +126,7 @@ impl SharedMemory {
             if self.has(buffer) {
                 let (buffer, indices) = (buffer.clone(), indices.to_vec());
                 let (loops, around) = (used_by(&indices, loops), used_by(&indices, around));
-                found.push(Access { buffer, indices, kind, loops, around });
+                found.push(Access { buffer, indices, kind, loops, around, pins: Pins::new() });
             }
         };
         for expr in stmt_exprs(stmt) {
@@ -135,6 +148,18 @@ impl SharedMemory {
 /// The range of a loop as [`Loops`] has it.
 pub fn loop_of(var: &Var, min: &Expr, extent: &Expr) -> (Var, Option<i128>) {
     (var.clone(), extent.as_int().filter(|_| min.is_int(0)))
+}
+
+/// The names that the condition says the constant values of.
+fn pins_of(cond: &Expr) -> Pins {
+    let pinned = |part: &Expr| match part.node() {
+        Node::Binary(BinaryOp::Eq, a, b) => match (a.as_var(), b.as_int(), b.as_var(), a.as_int()) {
+            (Some(var), Some(value), _, _) | (_, _, Some(var), Some(value)) => Some((var.clone(), value)),
+            _ => None,
+        },
+        _ => None,
+    };
+    conjuncts(cond).iter().filter_map(pinned).collect()
 }
 
 /// The loops whose variable an index uses.
@@ -244,6 +269,7 @@ fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Known) -> boo
     }
     match (a.kind, b.kind) {
         (Kind::Read, Kind::Read) | (Kind::Atomic, Kind::Atomic) => return false,
+        _ if are_by_one_thread(a, b, threads) => return false,
         _ => {}
     }
     let same_window = a.buffer.dtype == b.buffer.dtype
@@ -261,6 +287,15 @@ fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Known) -> boo
     }
     let is_apart = are_apart(a, b, threads, known) || (same_shape && are_told_apart(a, b, threads, known));
     !is_apart
+}
+
+/// Whether the conditions around the two say that one and the same thread does both.
+fn are_by_one_thread(a: &Access, b: &Access, threads: &Threads) -> bool {
+    let at = |access: &Access, var: &Var| access.pins.iter().find(|(name, _)| name == var).map(|pin| pin.1);
+    threads
+        .indices
+        .iter()
+        .all(|(var, extent)| *extent == 1 || at(a, var).is_some_and(|value| at(b, var) == Some(value)))
 }
 
 /// Whether equal indices in all dimensions mean equal threads, each of which some dimension tells.

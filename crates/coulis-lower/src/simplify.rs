@@ -6,11 +6,12 @@
 
 use coulis_ir::hash::FastMap;
 
-use coulis_ir::expr::{Expr, Intrinsic, Node, Var, VarKind};
+use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var, VarKind};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_expr;
 use coulis_ir::{Form, Kernel, Stmt};
 
+use crate::affine::difference;
 use crate::binders::substituted;
 use crate::pass::{Context, LowerError, Pass};
 
@@ -59,6 +60,36 @@ pub fn with_loop(known: &Analyzer, var: &Var, min: &Expr, extent: &Expr) -> Anal
     let mut inner = known.clone();
     inner.bind(var, min, extent);
     inner
+}
+
+/// [`with_loop`], and for an extent that is the least of several that the variable is below each of them.
+pub fn with_turns(known: &Analyzer, var: &Var, min: &Expr, extent: &Expr) -> Analyzer {
+    let mut inner = with_loop(known, var, min, extent);
+    for most in upper_bounds(extent) {
+        let (at, most) = Expr::promoted(difference(var.expr(), min.clone()), most);
+        inner.assume(&at.lt(most));
+    }
+    inner
+}
+
+/// What the extent of a loop that runs at all is no greater than, where that is several things: the operands of a minimum. A loop
+/// that is cut has `max(min(a, b), 0)` iterations.
+fn upper_bounds(extent: &Expr) -> Vec<Expr> {
+    let without_zero = match extent.node() {
+        Node::Binary(BinaryOp::Max, a, zero) if zero.is_int(0) => a,
+        _ => extent,
+    };
+    match without_zero.node() {
+        Node::Binary(BinaryOp::Min, a, b) => [a, b]
+            .into_iter()
+            .flat_map(|e| {
+                let inner = upper_bounds(e);
+                if inner.is_empty() { vec![e.clone()] } else { inner }
+            })
+            .collect(),
+        _ if without_zero != extent => vec![without_zero.clone()],
+        _ => Vec::new(),
+    }
 }
 
 /// What is known in the body of a let. Of a value from memory, that it is one: stores may change the memory. Of
@@ -149,7 +180,7 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
             if plain.is_int(1) || known.can_prove(plain) {
                 return simplify_stmt(*then, known, around);
             }
-            if plain.is_int(0) || known.fails_in_each_case(plain) {
+            if known.can_refute(plain) || known.fails_in_each_case(plain) {
                 return otherwise.map_or(Stmt::NOP, |s| simplify_stmt(*s, known, around));
             }
             let then = Box::new(match plain.reads_memory() {

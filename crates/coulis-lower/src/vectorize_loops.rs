@@ -21,7 +21,8 @@
 //!
 //! Buffers that the body allocates get one copy a lane, interleaved.
 
-use coulis_ir::buffer::BufferId;
+use std::cell::RefCell;
+
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
@@ -29,12 +30,13 @@ use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs, subst
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
 
 use crate::affine::{conjuncts, product, sum, uses, widen};
-use crate::binders::{copy_with, redirect_accesses, substituted};
+use crate::binders::{copy_with, substituted};
 use crate::eager::Eager;
 use crate::independent::{lanes_are_independent, outlives_stores};
-use crate::lane_guards::{Part, classify, has_lane_guard};
+use crate::lane_allocations::expand_allocations;
+use crate::lane_guards::{Part, classify, has_data_guard, has_lane_guard};
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::{with_condition, with_let, with_loop};
+use crate::simplify::{with_condition, with_let, with_loop, with_turns};
 use crate::vector_expr::{Lanes, NotAVector};
 use crate::walk::{map_children, try_map_children};
 
@@ -63,7 +65,8 @@ pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
         return Ok(kernel);
     }
     let params: Vec<Buffer> = kernel.param_buffers().cloned().collect();
-    let body = Within { params: &params, context }.walk(kernel.body, &Analyzer::new())?;
+    let within = Within { params: &params, context, cuts: RefCell::default() };
+    let body = within.walk(kernel.body, &Analyzer::new())?;
     Ok(Kernel { body, ..kernel })
 }
 
@@ -71,6 +74,8 @@ pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
 struct Within<'k> {
     params: &'k [Buffer],
     context: &'k Context<'k>,
+    /// Where loops are cut around branches on data: the names that are extents of their parts, with their values.
+    cuts: RefCell<FastMap<Var, Expr>>,
 }
 
 fn is_vectorized(stmt: &Stmt) -> bool {
@@ -84,7 +89,12 @@ impl Within<'_> {
                 self.vectorized((&var, &min, &extent), *body, known)
             }
             Stmt::For { var, min, extent, kind, body } => {
-                let body = self.walk(*body, &with_loop(known, &var, &min, &extent))?;
+                let cut = extent.as_var().and_then(|name| self.cuts.borrow().get(name).cloned());
+                let inner = match cut {
+                    Some(cut) => with_turns(known, &var, &min, &cut),
+                    None => with_loop(known, &var, &min, &extent),
+                };
+                let body = self.walk(*body, &inner)?;
                 Ok(Stmt::for_(var, min, extent, kind, body))
             }
             Stmt::LaunchThread { tag, var, extent, body } => {
@@ -93,7 +103,12 @@ impl Within<'_> {
                 Ok(Stmt::LaunchThread { tag, var, extent, body })
             }
             Stmt::Let { var, value, body } => {
-                let body = self.walk(*body, &with_let(known, &var, &value))?;
+                let mut inner = with_let(known, &var, &value);
+                if !value.reads_memory() && has_data_guard(&body) {
+                    inner.bind_value(&var, &value);
+                    self.cuts.borrow_mut().insert(var.clone(), value.clone());
+                }
+                let body = self.walk(*body, &inner)?;
                 Ok(Stmt::let_(var, value, body))
             }
             Stmt::If { cond, then, otherwise } => {
@@ -159,36 +174,6 @@ fn inline_index_lets(stmt: Stmt) -> Stmt {
             inline_index_lets(substituted(*body, &FastMap::from_iter([(var, value)])))
         }
         other => map_children(other, &mut inline_index_lets),
-    }
-}
-
-/// Gives every lane its own copy of the buffers that the body allocates: element `i` of lane `l` is `i * lanes + l`.
-fn expand_allocations(stmt: Stmt, lane: &Var, count: i128) -> Stmt {
-    match stmt {
-        Stmt::Allocate { buffer, body } => {
-            let body = expand_allocations(*body, lane, count);
-            let widened = |b: &Buffer| {
-                let extent = b.shape.first().cloned().unwrap_or_else(|| Expr::int(1));
-                let n = Expr::int_of(count, extent.dtype());
-                vec![product(extent, n)]
-            };
-            let new = Buffer::new(&buffer.name, buffer.dtype, widened(&buffer), buffer.scope);
-            let mut views: FastMap<BufferId, Buffer> = FastMap::from_iter([(buffer.id, new.clone())]);
-            let body = redirect_accesses(body, &buffer.data, &mut |b, index| {
-                let view = views.entry(b.id).or_insert_with(|| {
-                    b.derive(|d| {
-                        d.data = new.data.clone();
-                        d.shape = widened(b);
-                    })
-                });
-                let dtype = index.dtype();
-                let dtype = if dtype.bytes() < lane.dtype().bytes() { lane.dtype() } else { dtype };
-                let scaled = product(widen(index.clone(), dtype), Expr::int_of(count, dtype));
-                (view.clone(), sum(scaled, widen(lane.expr(), dtype)))
-            });
-            Stmt::allocate(new, body)
-        }
-        other => map_children(other, &mut |s| expand_allocations(s, lane, count)),
     }
 }
 
@@ -527,8 +512,14 @@ impl<'k> Vectorizer<'k> {
                 (_, mask) => {
                     let of_lane = |n: i128| Expr::int_of(n, inner.var.dtype());
                     let known = with_loop(&self.known, &inner.var, &of_lane(0), &of_lane(length.into()));
-                    let known =
-                        known.with(&int(0).le(passing_at.clone())).with(&passing_at.lt(passing.clone()));
+                    let mut known = known
+                        .with(&int(0).le(passing_at.clone()))
+                        .with(&passing_at.clone().lt(passing.clone()));
+                    if has_data_guard(&copy) {
+                        // Of what is below the least of several, that it is below what bounds the lanes.
+                        let (at, most) = Expr::promoted(passing_at, bound.clone());
+                        known.assume(&at.lt(most));
+                    }
                     self.under(known).stmt(&copy, &inner, mask.as_ref())
                 }
             };

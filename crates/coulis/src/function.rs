@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use coulis_io::Array;
 use coulis_ir::args::{ArgInfo, BindError, Bindings, bind_args};
 use coulis_ir::device::has_launches;
-use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs};
+use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs, written_memory};
 use coulis_ir::{Checked, DType, Form, Kernel, Node, Param, Stmt, Target, Var};
 use coulis_lower::Options;
 use coulis_runtime::{CpuKind, Executable, Window};
@@ -495,17 +495,12 @@ fn device_for(
 
 fn parameters(kernel: &Kernel) -> Vec<Parameter> {
     let mut read: HashSet<Var> = HashSet::new();
-    let mut written: HashSet<Var> = HashSet::new();
+    let written = written_memory(&kernel.body);
     for_each_stmt(&kernel.body, &mut |stmt| {
-        match stmt {
-            Stmt::Store { buffer, .. } => {
-                written.insert(buffer.data.clone());
-            }
-            Stmt::Atom(call) => {
-                written.extend(call.elements().map(|e| e.buffer.data.clone()));
-                read.extend(call.memory.iter().map(|e| e.buffer.data.clone()));
-            }
-            _ => {}
+        if let Stmt::Atom(call) = stmt
+            && !call.atom.is_hint()
+        {
+            read.extend(call.memory.iter().map(|e| e.buffer.data.clone()));
         }
         for expr in stmt_exprs(stmt) {
             for_each_expr(expr, &mut |e| {
@@ -521,7 +516,7 @@ fn parameters(kernel: &Kernel) -> Vec<Parameter> {
             dtype: buffer.dtype,
             rank: Some(buffer.rank()),
             is_read: read.contains(&buffer.data),
-            is_written: written.contains(&buffer.data),
+            is_written: written.contains(&buffer.data.id()),
         },
         Param::Scalar(var) => Parameter {
             name: var.name().to_owned(),

@@ -14,9 +14,10 @@ use coulis_ir::hash::Seen;
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, stmt_exprs};
-use coulis_ir::{BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
+use coulis_ir::{Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
 use coulis_lower::pass::Context;
 use coulis_lower::resolve_scope_ids::resolve_scope_ids;
+use coulis_lower::simplify::with_turns;
 
 use crate::inside::memory::{Memories, ends};
 
@@ -90,14 +91,8 @@ impl Proof {
         match at {
             Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s, known)),
             Stmt::For { var, min, extent, body, .. } => {
-                let mut inner = known.clone();
                 let extent = self.memories.spelled_out(extent);
-                inner.bind(var, min, &extent);
-                for most in upper_bounds(&extent) {
-                    let (at, most) = Expr::promoted(var.expr() - min.clone(), most);
-                    inner.assume(&at.lt(most));
-                }
-                self.stmt(body, &inner)
+                self.stmt(body, &with_turns(known, var, min, &extent))
             }
             Stmt::If { cond, then, otherwise } => {
                 self.stmt(then, &assuming(known, cond))?;
@@ -196,26 +191,6 @@ impl Proof {
         }
         let indices: Vec<String> = indices.iter().map(print_expr).collect();
         Err(format!("`{}[{}]`", buffer.name, indices.join(", ")))
-    }
-}
-
-/// What the extent of a loop that runs at all is no greater than, where that is several things: the operands of a minimum. A loop
-/// that is cut has `max(min(a, b), 0)` iterations.
-fn upper_bounds(extent: &Expr) -> Vec<Expr> {
-    let without_zero = match extent.node() {
-        Node::Binary(BinaryOp::Max, a, zero) if zero.is_int(0) => a,
-        _ => extent,
-    };
-    match without_zero.node() {
-        Node::Binary(BinaryOp::Min, a, b) => [a, b]
-            .into_iter()
-            .flat_map(|e| {
-                let inner = upper_bounds(e);
-                if inner.is_empty() { vec![e.clone()] } else { inner }
-            })
-            .collect(),
-        _ if without_zero != extent => vec![without_zero.clone()],
-        _ => Vec::new(),
     }
 }
 

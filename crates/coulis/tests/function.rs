@@ -543,3 +543,19 @@ fn memory_of_a_texts_own_is_as_large_as_its_extents_say_or_refused() {
     let wanted = "error[call/memory]: `C` would have more bytes than int64 counts; make its sizes less";
     assert_eq!(call(&wide, 1 << 12, 1 << 10).unwrap_err().to_string(), wanted);
 }
+
+#[test]
+fn memory_that_hints_are_about_is_not_written() {
+    let function = only(
+        "@T.prim_func
+def doubled(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\")):
+    for i in range(4):
+        T.prefetch(A[i + 2])
+        B[i] = A[i] * T.float32(2)
+",
+    );
+    let written: Vec<bool> = function.parameters().iter().map(|p| p.is_written).collect();
+    assert_eq!(written, [false, true]);
+    let found = function.call(&[Value::from(&counting(&[4]))]).unwrap();
+    assert_eq!(values(&found[0].array), [0.0, 2.0, 4.0, 6.0]);
+}

@@ -14,11 +14,11 @@ use coulis::te::{
     min, reduce_axis, sum, var_of,
 };
 use coulis::{Owner, Request, Value as Argument};
-use coulis_ir::Claims;
 use coulis_ir::eval::Value;
+use coulis_ir::{Claims, ThreadTag, Var};
 use everywhere::{
-    Tolerance, argmax_of, c, f, flat_text, input, leaf, n, nest_text, number, reference, run_everywhere,
-    run_everywhere_with, schedule, small,
+    Tolerance, argmax_of, c, chain, f, flat_text, input, leaf, n, nest_text, number, reference,
+    run_everywhere, run_everywhere_with, schedule, small,
 };
 
 const SIZES: &[&[(&str, i64)]] = &[&[("n", 6), ("m", 13)], &[("n", 1), ("m", 1)], &[("n", 3), ("m", 16)]];
@@ -376,6 +376,49 @@ fn components_of_an_attached_tuple_are_each_where_they_are_read_and_kept() {
             let (outer, _) = s.split("C", &i, Split::Factor(factor)).unwrap();
             s.compute_at("T", "C", &outer).unwrap();
             run_everywhere(&s, sizes);
+        }
+    }
+}
+
+#[test]
+fn dimensions_of_two_integer_types_are_joined_in_the_wider_one() {
+    for (outer, inner) in [(DType::I64, DType::I32), (DType::I32, DType::I64)] {
+        let shape = [var_of("n", outer).expr(), var_of("m", inner).expr()];
+        let made = || {
+            let mut s = chain(&shape);
+            let (i, j) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+            let both = s.join("B", &i, &j).unwrap();
+            (s, both)
+        };
+        let (mut s, both) = made();
+        assert_eq!(both.dtype(), DType::I64);
+        s.split("B", &both, Split::Factor(4)).unwrap();
+        run_everywhere(&s, SIZES);
+        let (mut s, both) = made();
+        s.bind("B", &both, ThreadTag::BlockX).unwrap();
+        let i = leaf(&s, "C", 0);
+        s.bind("C", &i, ThreadTag::BlockX).unwrap();
+        run_everywhere(&s, SIZES);
+        let text = coulis_ir::print::print_kernel(&everywhere::nest(&s));
+        assert!(coulis_script::parse_module(&text).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn a_stage_inside_a_loop_over_two_dimensions_reads_no_row_before_the_first() {
+    for (length, factor) in [(2, 2), (5, 4), (17, 3), (17, 4)] {
+        for size in [Var::new("n", DType::I32), Var::size("n", DType::I32)] {
+            let a = input(&[c(length)], DType::F32, "A");
+            let w = input(&[size.expr()], DType::F32, "W");
+            let k = reduce_axis(&size, "k");
+            let p = compute(&[c(length)], "P", |i| a.at(i) * f(2.0)).unwrap();
+            let r = compute(&[c(length)], "R", |i| sum(p.at(i) * w.at([&k]), from_ref(&k))).unwrap();
+            let mut s = schedule(&[r], &[a, w]);
+            let (i, k) = (leaf(&s, "R", 0), leaf(&s, "R", 1));
+            let both = s.fuse("R", &[i, k]).unwrap();
+            let (_, inner) = s.split("R", &both, Split::Factor(factor)).unwrap();
+            s.compute_at("P", "R", &inner).unwrap();
+            run_everywhere(&s, &[&[("n", 7)], &[("n", 1)], &[("n", 0)]]);
         }
     }
 }

@@ -490,3 +490,21 @@ fn a_block_of_one_warp_folds_at_the_scope_of_the_warp() {
         run_everywhere(&s, SIZES);
     }
 }
+
+#[test]
+fn a_fold_that_blocks_of_two_dimensions_share_is_done_by_one_of_their_threads() {
+    let (a, w) = (input(&[c(4), c(5)], DType::F32, "A"), input(&[c(4), c(8), c(16)], DType::F32, "W"));
+    let q = reduce_axis(5, "q");
+    let p = compute(&[c(4)], "P", |i| sum(a.at((&i[0], &q)), from_ref(&q))).unwrap();
+    let r = compute(&[c(4), c(8), c(16)], "R", |i| w.at(i) * p.at([&i[0]])).unwrap();
+    let mut s = schedule(&[r], &[a, w]);
+    for (at, tag) in [BlockX, ThreadY, ThreadX].into_iter().enumerate() {
+        let axis = leaf(&s, "R", at);
+        s.bind("R", &axis, tag).unwrap();
+    }
+    let i = leaf(&s, "R", 0);
+    s.compute_at("P", "R", &i).unwrap();
+    run_everywhere(&s, &[&[]]);
+    let text = gpu_text(&s);
+    assert_eq!(count(&text, "T.cuda.cta_sync()"), 1, "{text}");
+}

@@ -55,22 +55,6 @@ impl DepsTable {
     }
 }
 
-/// Data pointers that the statement stores to.
-pub fn stores(stmt: &Stmt, found: &mut BTreeSet<VarId>) {
-    match stmt {
-        Stmt::Store { buffer, .. } => {
-            found.insert(buffer.data.id());
-        }
-        Stmt::Atom(call) if !call.atom.is_hint() => {
-            found.extend(call.elements().map(|e| e.buffer.data.id()));
-        }
-        _ => {}
-    }
-    for child in stmt_children(stmt) {
-        stores(child, found);
-    }
-}
-
 /// How often each node is an operand, in the expressions of one block: of loads, and of nodes that may be
 /// operands of several. Operands of a node that occurs twice count once, and those that only one arm of a
 /// conditional evaluates do not count. `eager`: both arms are evaluated where they lie in registers.

@@ -1,12 +1,12 @@
 //! Statements.
 
 use coulis_ir::remark::{ASYNC_COPY, ROLLED, STREAM, is_pragma};
-use coulis_ir::visit::{for_each_stmt, stmt_children};
+use coulis_ir::visit::{for_each_stmt, stmt_children, written_memory};
 use coulis_ir::{Attr, Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
-use crate::c::deps::{self, stores};
+use crate::c::deps;
 use crate::c::helper::{Helper, Needs as _};
 use crate::c::scalar::{is_plain, may_trap};
 use crate::c::slots::{Slot, slots_in};
@@ -210,10 +210,8 @@ impl Walker<'_> {
     ) -> Result<(), EmitError> {
         let ty = CTy::carrier(var.dtype());
         let end = if self.by_lanes() { end } else { self.simple(ty, end) };
-        let mut stored = Default::default();
-        stores(body, &mut stored);
-        for data in &stored {
-            self.forget_memory(*data);
+        for data in written_memory(body) {
+            self.forget_memory(data);
         }
         self.forget_var(var);
         let promoted = if self.by_lanes() { Vec::new() } else { self.promote_for_loop(body)? };

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use super::Analyzer;
+use super::{Analyzer, logic};
 use crate::expr::{BinaryOp, Expr, Node};
 
 impl Analyzer {
@@ -30,6 +30,13 @@ impl Analyzer {
             Node::Binary(op, a, b) if cond.divides() => self.holds(*op, a, b),
             _ => cond.is_int(1),
         }
+    }
+
+    /// Whether the bool expression fails for all values allowed for which it has a value: where it is computed, nothing that it
+    /// divides by is 0. `false` means not proved.
+    pub fn can_refute(&self, cond: &Expr) -> bool {
+        let cond = logic::without_likely(cond);
+        self.simplify(cond).is_int(0) || (cond.divides() && self.can_prove(&cond.clone().logical_not()))
     }
 
     /// Divisors of what is computed in any case with the expression, as far as they may be 0.

@@ -334,7 +334,7 @@ fn never_holds(condition: &Expr, known: &mut Analyzer) -> bool {
     if let Node::Binary(BinaryOp::And, a, b) = without_likely(condition).node() {
         return never_holds(a, known) || never_holds(b, known);
     }
-    let never = known.simplify(condition).is_int(0);
+    let never = known.can_refute(condition);
     known.assume(condition);
     never
 }

@@ -15,8 +15,8 @@ use crate::expr::{BinaryOp, Expr, Node, VarId};
 use crate::kernel::Kernel;
 use crate::print::print_expr;
 use crate::remark::ZEROED;
-use crate::stmt::{Region, Role, Stmt};
-use crate::visit::for_each_stmt;
+use crate::stmt::{Region, Stmt};
+use crate::visit::written_memory;
 
 pub(super) const GROUP: Group = Group {
     properties: &[Property::new("V29", "allocated memory is written before it is read (on every machine)")],
@@ -63,7 +63,7 @@ impl<'k> Walk<'_, 'k> {
             Stmt::For { min, extent, body, .. } => {
                 self.read(stmt, min);
                 self.read(stmt, extent);
-                self.loops.push(written_in(body));
+                self.loops.push(written_memory(body));
                 let before = std::mem::replace(&mut self.conditional, false);
                 self.stmt(body, false);
                 self.conditional = before;
@@ -196,17 +196,4 @@ fn constant_place(buffer: &Buffer, indices: &[Expr]) -> Option<i128> {
         [index] if plain && buffer.rank() <= 1 => index.as_int(),
         _ => None,
     }
-}
-
-/// Pointers of what the statement writes.
-fn written_in(stmt: &Stmt) -> FastSet<VarId> {
-    let mut written = FastSet::default();
-    for_each_stmt(stmt, &mut |s| {
-        s.each_buffer(&mut |buffer, role| {
-            if role == Role::Written {
-                written.insert(buffer.data.id());
-            }
-        });
-    });
-    written
 }

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use coulis_ir::expr::promoted_dtype;
 use coulis_ir::visit::substitute_expr;
 use coulis_ir::{Buffer, Expr, Var};
 use coulis_tensor::IterVar;
@@ -113,7 +114,7 @@ impl Primitive for Join {
         let stage = &schedule.stages[position];
         let Some(at) = stage.axes.iter().position(|a| *a == self.outer) else { return Ok(self.outer) };
         let (rows, length) = (extent(&self.outer), extent(&self.inner));
-        let dtype = length.dtype();
+        let dtype = promoted_dtype(rows.dtype(), length.dtype());
         let var = Var::size(&format!("{}_{}", self.outer.name(), self.inner.name()), dtype);
         let joined = IterVar::new(var, self.outer.kind(), fold::int(0, dtype), fold::mul(&rows, &length));
         let axes: Vec<IterVar> =

@@ -1,12 +1,12 @@
 //! The host's part of a kernel: memory, values that it computes, launches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use coulis_ir::args::{Bindings, compact_strides, eval_index, reach};
 use coulis_ir::device::{Launch, has_launches, host_program};
 use coulis_ir::remark::{LEFT_ZERO, ZEROED};
 use coulis_ir::target::BlockLimits;
-use coulis_ir::visit::for_each_stmt;
+use coulis_ir::visit::written_memory;
 use coulis_ir::{Attr, Buffer, Checked, DType, Expr, Kernel, Param, Stmt, Var, VarId};
 
 use super::{Compiler, Place, from_active_mask};
@@ -108,19 +108,6 @@ fn launch_bodies<'k>(
         | Stmt::Atom(_)
         | Stmt::Sync(_) => {}
     }
-}
-
-/// The pointers of memory that is stored to.
-fn written_memory(body: &Stmt) -> HashSet<VarId> {
-    let mut written = HashSet::new();
-    for_each_stmt(body, &mut |stmt| match stmt {
-        Stmt::Store { buffer, .. } => {
-            written.insert(buffer.data.id());
-        }
-        Stmt::Atom(call) => written.extend(call.elements().map(|e| e.buffer.data.id())),
-        _ => {}
-    });
-    written
 }
 
 /// Refuses a block of more threads, or of more shared memory, than the machine's blocks have.
