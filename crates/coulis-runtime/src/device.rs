@@ -10,9 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coulis_ir::args::Bindings;
-use coulis_ir::hash::FastSet;
-use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Buffer, Checked, DType, Kernel, Stmt, Target};
+use coulis_ir::visit::written_memory;
+use coulis_ir::{Buffer, Checked, DType, Kernel, Target};
 use coulis_sim::SimReport;
 
 use crate::cuda::memory::DeviceMemory;
@@ -204,16 +203,7 @@ pub struct Parameter {
 impl Parameter {
     /// The buffer parameters of a kernel, in order.
     pub fn all_of(kernel: &Kernel) -> Vec<Parameter> {
-        let mut written = FastSet::default();
-        for_each_stmt(&kernel.body, &mut |stmt| match stmt {
-            Stmt::Store { buffer, .. } => {
-                written.insert(buffer.data.id());
-            }
-            Stmt::Atom(call) if !call.atom.is_hint() => {
-                written.extend(call.elements().map(|e| e.buffer.data.id()));
-            }
-            _ => {}
-        });
+        let written = written_memory(&kernel.body);
         let parameter = |buffer: &Buffer| Parameter {
             name: buffer.name.clone(),
             dtype: buffer.dtype,
