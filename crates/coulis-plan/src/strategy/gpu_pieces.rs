@@ -6,10 +6,10 @@
 //! of each (`peel`), and the same threads fold what is left at the ends (`zip`). Few outputs are split into chunks of whole
 //! pieces, whose partial states a second launch folds. Measured: `bench/results`.
 
-use coulis_ir::{NanPolicy, ThreadTag};
+use coulis_ir::ThreadTag;
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::gpu_rows::LARGE_STATE;
+use super::gpu_rows::{LARGE_STATE, may_peel};
 use super::gpu_steps::{
     Fold, as_one, bind_rows, fold_by_threads, fold_chunks, place_rows, split_turns, widest_access,
 };
@@ -67,14 +67,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
     let piece_bytes = extent.saturating_mul(bytes);
     let words = extent / as_they_begin;
-    let claims = spec.reducer.claims;
-    let is_plain = !spec.mask && spec.reducer.nan == NanPolicy::Propagate && spec.inputs.len() == 1;
-    let peeled = is_plain
-        && claims.associative
-        && claims.commutative
-        && facts.reads_elements()
-        && as_they_begin < widest
-        && extent >= FEWEST_WORDS * widest;
+    let peeled = may_peel(facts) && as_they_begin < widest && extent >= FEWEST_WORDS * widest;
     let warp = i64::from(facts.target.warp);
     let is_full = FULL.1 * words >= FULL.0 * ceil_div(words, warp) * warp || piece_bytes >= LONG_BYTES;
     if !peeled && is_full {

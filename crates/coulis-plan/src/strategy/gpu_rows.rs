@@ -163,16 +163,20 @@ fn gains_by_peeling(facts: &Facts, extent: i64) -> bool {
     let bytes = dtype.bytes() as i64;
     let constant = facts.constants(true);
     let is_row = n_reduced(facts) == 1 && dims[dims.len() - 1].strides[0] == 1;
-    let is_plain = spec.map.is_none() && !spec.mask && spec.reducer.nan == NanPolicy::Propagate;
-    let claims = spec.reducer.claims;
     is_row
-        && is_plain
-        && claims.associative
-        && claims.commutative
-        && facts.reads_elements()
+        && may_peel(facts)
         && facts.word_lanes(&constant) < widest_access(facts)
         && facts.word_lanes(&constant) * bytes < NARROW_ACCESS
         && extent.saturating_mul(bytes) >= PEELED_BYTES
+}
+
+/// Whether what is before the first boundary of a row and behind its last may be folded apart (`peel`): the elements of one array,
+/// all of which take part, in any order.
+pub fn may_peel(facts: &Facts) -> bool {
+    let Spec { inputs, map, mask, reducer, .. } = facts.spec;
+    let is_plain = map.is_none() && !mask && reducer.nan == NanPolicy::Propagate;
+    let claims = reducer.claims;
+    inputs.len() == 1 && is_plain && claims.associative && claims.commutative && facts.reads_elements()
 }
 
 /// Whether states are small, so that threads have little to do beside reading.
