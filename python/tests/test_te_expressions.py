@@ -368,7 +368,7 @@ def test_a_lift_scales_positions_by_an_element_that_all_of_a_row_share():
 
 
 @pytest.mark.parametrize(
-    "named, dtype", [("float", "float64"), (float, "float64"), ("f4", "float32"), (np.int16, "int16"), ("int", "int64")]
+    "named, dtype", [(float, "float64"), ("f4", "float32"), (np.int16, "int16"), ("double", "float64")]
 )
 def test_types_have_the_names_that_reductions_take(named, dtype):
     assert te.placeholder((3,), named, "A").dtype == te.const(1, named).dtype == dtype
@@ -376,3 +376,10 @@ def test_types_have_the_names_that_reductions_take(named, dtype):
     for make in (te.placeholder, lambda shape, dtype: coulis.sum(np.ones(shape), dtype=dtype)):
         with pytest.raises(TypeError, match="`decimal` names no element type; legal element types are"):
             make((3,), "decimal")
+
+
+@pytest.mark.parametrize("word", ["int", "uint", "float"])
+def test_words_that_are_wider_in_numpy_than_in_tvm_name_no_type(word):
+    for make in (lambda: te.placeholder((3,), word), lambda: te.const(1, word), lambda: te.var("n", word)):
+        with pytest.raises(TypeError, match=f"`{word}` has 32 bits in TVM and 64 in NumPy; legal are `{word}32`"):
+            make()

@@ -75,6 +75,17 @@ pub fn wrap_measured(py: Python<'_>, expr: Expr, measure: Measure) -> PyResult<B
     Bound::new(py, (PrimExpr { expr, measure }, ExprOp))
 }
 
+/// The element type that an object names in an expression: what it names elsewhere, but for the words that have 32 bits in
+/// TVM's programs and 64 in NumPy's.
+pub fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    match object.extract::<String>() {
+        Ok(word) if ["int", "uint", "float"].contains(&word.as_str()) => Err(PyTypeError::new_err(format!(
+            "`{word}` has 32 bits in TVM and 64 in NumPy; legal are `{word}32`, `{word}64` and the other names with bits"
+        ))),
+        _ => array::dtype(object),
+    }
+}
+
 /// The expression that an object is; `None` for an object that has no meaning in one.
 pub fn maybe_expr(object: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
     if let Ok(expr) = object.cast::<PrimExpr>() {
@@ -98,7 +109,7 @@ pub fn maybe_expr(object: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
     }
     // A scalar of NumPy, other than those that are Python's own.
     if object.hasattr("dtype")? && object.getattr("ndim").is_ok_and(|n| n.eq(0).unwrap_or(false)) {
-        let dtype = array::dtype(&object.getattr("dtype")?)?;
+        let dtype = dtype_of(&object.getattr("dtype")?)?;
         let value = maybe_expr(&object.call_method0("item")?)?;
         return Ok(value.map(|value| operators::convert(value, dtype)));
     }
@@ -343,7 +354,7 @@ impl ExprOp {
 
     /// The same value in another element type.
     fn astype<'py>(slf: &Bound<'py, Self>, dtype: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-        let dtype = array::dtype(dtype)?;
+        let dtype = dtype_of(dtype)?;
         made_of(slf.as_any(), |x| Ok(operators::convert(x, dtype)))
     }
 
@@ -533,7 +544,7 @@ fn choose<'py>(
 #[pyfunction]
 fn cast<'py>(py: Python<'py>, dtype: &Object<'py>, value: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
     let measure = Measure::over(&[value])?;
-    wrap_measured(py, operators::convert(expr_of(value)?, array::dtype(dtype)?), measure)
+    wrap_measured(py, operators::convert(expr_of(value)?, dtype_of(dtype)?), measure)
 }
 
 /// A constant; of its own type where none is named.
@@ -546,7 +557,7 @@ fn constant<'py>(
 ) -> PyResult<Bound<'py, PrimExpr>> {
     let expr = match dtype {
         None => expr_of(value)?,
-        Some(dtype) => crate::constant::fitted(value, array::dtype(dtype)?, "the constant")?,
+        Some(dtype) => crate::constant::fitted(value, dtype_of(dtype)?, "the constant")?,
     };
     if expr.as_int().is_none() && expr.as_float().is_none() {
         return Err(PyTypeError::new_err(format!("a constant of that type cannot be made from {value}")));
@@ -562,7 +573,7 @@ fn variable<'py>(
     dtype: &Object<'py>,
     is_size: bool,
 ) -> PyResult<Bound<'py, PrimExpr>> {
-    let dtype = array::dtype(dtype)?;
+    let dtype = dtype_of(dtype)?;
     let var = if is_size { Var::size(name, dtype) } else { Var::new(name, dtype) };
     wrap(py, var.expr())
 }
@@ -570,6 +581,6 @@ fn variable<'py>(
 /// The smallest or the largest finite value of a type: `min` or `max`.
 #[pyfunction]
 fn limit<'py>(py: Python<'py>, which: &str, dtype: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-    let (lo, hi) = operators::limits(array::dtype(dtype)?);
+    let (lo, hi) = operators::limits(dtype_of(dtype)?);
     wrap(py, if which == "min" { lo } else { hi })
 }

@@ -13,10 +13,9 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyTuple};
 
-use crate::array;
 use crate::axis::Axis;
 use crate::error::OrRaise;
-use crate::expr::{ExprOp, Reduce, expr_of, exprs_of, items_of, wrap, wrap_measured};
+use crate::expr::{ExprOp, Reduce, dtype_of, expr_of, exprs_of, items_of, wrap, wrap_measured};
 use crate::measure::Measure;
 use crate::schedule::Schedule;
 
@@ -389,7 +388,7 @@ fn placeholder<'py>(
     dtype: &Bound<'py, PyAny>,
     name: &str,
 ) -> PyResult<Bound<'py, Tensor>> {
-    Tensor::wrap(py, make_placeholder(&exprs_of(shape)?, array::dtype(dtype)?, name).or_raise()?)
+    Tensor::wrap(py, make_placeholder(&exprs_of(shape)?, dtype_of(dtype)?, name).or_raise()?)
 }
 
 /// The tensors whose elements `body` gives for one variable a dimension.
