@@ -38,7 +38,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, false)) = facts.inner() else {
         return Err(Decline::new("a kept innermost dimension", "a reduced one, or none"));
     };
-    let Some((across, results)) = results(spec) else {
+    let Some((_, results)) = results(spec) else {
         return Err(Decline::new("results that are neighbours along another dimension", "others"));
     };
     let stored: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
@@ -52,7 +52,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let constant = facts.constants(false);
     let of_states = floor_pow2(THREAD_STATE / state_bytes(&spec.reducer).max(1));
     let lanes = facts.word_lanes(&constant).min(of_states).min(floor_pow2(extent / ALONG));
-    Ok(Sketch { lanes, threads: ALONG, rows: ACROSS, tile: across as i64, constant, ..facts.plain() })
+    Ok(Sketch { lanes, threads: ALONG, rows: ACROSS, constant, ..facts.plain() })
 }
 
 /// The kept dimension, counted among those, along which results are neighbours, and its extent; `None` where that is the innermost.
@@ -62,11 +62,11 @@ fn results(spec: &Spec) -> Option<(usize, i64)> {
     (at + 1 < kept.len()).then(|| (at, kept[at].extent))
 }
 
-fn schedule(s: &mut Schedule, stmt: &Statement, _: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
+fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let mut loops: Vec<IterVar> = s.stage(output)?.leaves().to_vec();
-    let Some(inner) = loops.pop() else { return Ok(()) };
-    let results = loops.remove(sketch.tile as usize);
+    let (Some(inner), Some((across, _))) = (loops.pop(), results(spec)) else { return Ok(()) };
+    let results = loops.remove(across);
     let (strip, result) = s.split(output, &results, Split::Factor(sketch.rows))?;
     let (block, within) = s.split(output, &inner, Split::Factor(sketch.threads * sketch.lanes))?;
     let (word, lane) = s.split(output, &within, Split::Factor(sketch.lanes))?;
