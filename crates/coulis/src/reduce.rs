@@ -1,7 +1,7 @@
 //! `reduce`: arrays in, statistics out, in one read.
 
+mod bound_kernel;
 mod compiled;
-mod fit;
 mod launch;
 mod memo;
 mod narrow;
@@ -22,8 +22,8 @@ use coulis_runtime::Rates;
 pub(crate) use self::compiled::{choose, planned_for};
 pub(crate) use self::memo::forget as forget_prepared;
 
+use self::bound_kernel::{Alignment, BoundKernel};
 use self::compiled::Chosen;
-use self::fit::{Fit, Place};
 use crate::device::{self, Opened};
 use crate::error::Error;
 use crate::init::{inits, with_inits};
@@ -184,7 +184,7 @@ fn has_threads(request: &Request) -> bool {
     device::open(request).is_ok_and(|device| device.target().has_threads())
 }
 
-/// What machines ask of reducers: positions as narrow as they fit; with threads in blocks, runs that walk twice over
+/// What machines ask of reducers: positions as narrow as they kernel; with threads in blocks, runs that walk twice over
 /// what is in registers, and with vectors, narrow runs of a sum that stands alone.
 pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::ReducerRequest {
     let plain = coulis_reducers::ReducerRequest::new(&[]);
@@ -313,10 +313,10 @@ struct Parts {
     request: Request,
     call: Call,
     /// The kernel for memory whose first elements are where every access may begin.
-    fit: Fit,
+    kernel: BoundKernel,
     device: Arc<Opened>,
     /// Those for other memory, once they were needed.
-    others: Mutex<HashMap<Place, Arc<Fit>>>,
+    others: Mutex<HashMap<Alignment, Arc<BoundKernel>>>,
 }
 
 /// What a plan would be, without compiling it.
@@ -411,20 +411,20 @@ fn prepare_anew(inputs: &[ArrayInfo], request: &Request) -> Result<Prepared, Err
     let call = check(inputs, request)?;
     let device = device::open(request)?;
     let compiled = compiled::compile(&call, request, &device)?;
-    let fit = Fit::new(compiled, &call.spec)?;
+    let kernel = BoundKernel::new(compiled, &call.spec)?;
     let (request, others) = (request.without_data(), Mutex::default());
-    Ok(Prepared(Arc::new(Parts { request, call, fit, device, others })))
+    Ok(Prepared(Arc::new(Parts { request, call, kernel, device, others })))
 }
 
 impl Prepared {
     /// How it runs.
     pub fn plan(&self) -> &PlanInfo {
-        &self.0.fit.compiled.info
+        &self.0.kernel.compiled.info
     }
 
     /// The source that was compiled, where the device compiles source.
     pub fn source(&self) -> Option<&str> {
-        self.0.fit.compiled.executable.source()
+        self.0.kernel.compiled.executable.source()
     }
 
     /// The kernel that runs. It is planned and lowered again, since a kernel from the disk comes without it.
@@ -438,7 +438,7 @@ impl Prepared {
 
     /// How the kernel came to be, and how long it took.
     pub fn compile_info(&self) -> &coulis_runtime::Info {
-        self.0.fit.compiled.executable.info()
+        self.0.kernel.compiled.executable.info()
     }
 
     /// Name of the device.
@@ -474,7 +474,7 @@ impl Prepared {
 
     /// What the kernel went through on its way here.
     pub fn route(&self) -> &[String] {
-        &self.0.fit.compiled.route
+        &self.0.kernel.compiled.route
     }
 }
 
@@ -507,7 +507,7 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
     prepared.check_results(request, inputs[0].shape(), &results)?;
     Ok(Outcome {
         results,
-        plan: prepared.0.fit.compiled.info.clone(),
+        plan: prepared.0.kernel.compiled.info.clone(),
         seconds,
         bytes,
         device: prepared.0.device.name().to_owned(),

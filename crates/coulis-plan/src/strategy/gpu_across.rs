@@ -9,6 +9,7 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
 use coulis_tensor::IterVar;
 
+use super::gpu_columns::THREAD_STATE;
 use super::map_steps::{ACROSS, ALONG};
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, state_bytes};
@@ -25,8 +26,6 @@ pub static STRATEGY: Strategy = Strategy {
     schedule,
 };
 
-/// Bytes of states that one thread keeps.
-const THREAD_STATE: i64 = 96;
 /// Elements of a result, at most, that are written out one by one.
 const WRITTEN_OUT: i64 = 16;
 /// The part of the bytes that are read from which on those that are stored matter.

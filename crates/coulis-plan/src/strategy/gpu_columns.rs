@@ -67,7 +67,7 @@ const MANY_FIELDS: usize = 4;
 /// Runs of a thread that are enough for longer ones.
 const MANY_RUNS: i64 = 4;
 /// Bytes of states that one thread keeps: the compiler holds them up to twice, the total and the run.
-const THREAD_STATE: i64 = 96;
+pub const THREAD_STATE: i64 = 96;
 /// The same of a run that is all that a thread of the largest blocks folds.
 const THREAD_RUN: i64 = 64;
 /// Threads of a multiprocessor that ask for as much memory as it can take; more make more partial states.

@@ -12,7 +12,7 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::gpu_columns::{OUTER, Strips, bind_strips};
+use super::gpu_columns::{OUTER, Strips, THREAD_STATE, bind_strips};
 use super::gpu_kept_rows::cluster_sizes;
 use super::gpu_steps::{Fold, split_fold};
 use super::kept::in_registers;
@@ -34,8 +34,6 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// The index of the parts of a column that the blocks of a cluster have.
 const PARTS: ThreadTag = ThreadTag::ClusterY;
-/// Bytes of states that one thread keeps.
-const THREAD_STATE: i64 = 96;
 /// Most columns of a thread.
 const MOST_LANES: i64 = 4;
 /// Bytes of registers in which a thread keeps what it read.

@@ -9,7 +9,7 @@
 use coulis_ir::ThreadTag;
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::gpu_rows::{LARGE_STATE, may_peel};
+use super::gpu_rows::{BLOCK, BLOCK_OF_LARGE, LARGE_STATE, WAVE_BYTES, may_peel};
 use super::gpu_steps::{
     Fold, as_one, bind_rows, fold_by_threads, fold_chunks, place_rows, split_turns, widest_access,
 };
@@ -27,10 +27,6 @@ pub static STRATEGY: Strategy = Strategy {
     schedule,
 };
 
-/// Threads of a block, and of one whose states are large.
-const BLOCK: i64 = 256;
-/// See [`BLOCK`].
-const BLOCK_OF_LARGE: i64 = 128;
 /// Bytes of an output for each of its threads, at least.
 const THREAD_BYTES: i64 = 64;
 /// Accesses of several elements that each thread has in flight, and of one.
@@ -45,8 +41,6 @@ const FULL: (i64, i64) = (7, 8);
 const LONG_BYTES: i64 = 64 << 10;
 /// Steps of a thread in a chunk, at least.
 const FEWEST_STEPS: i64 = 4;
-/// Bytes of partial states for each block that a multiprocessor holds; see `gpu_rows`.
-const WAVE_BYTES: i64 = 16;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let spec = facts.spec;

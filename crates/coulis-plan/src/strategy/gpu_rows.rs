@@ -34,9 +34,9 @@ pub static STRATEGY: Strategy = Strategy {
 };
 
 /// Threads of a block; a power of two, and the most that one row is folded by.
-const BLOCK: i64 = 256;
+pub const BLOCK: i64 = 256;
 /// The same where states are large: a block of so many registers leaves little room for another beside it.
-const BLOCK_OF_LARGE: i64 = 128;
+pub const BLOCK_OF_LARGE: i64 = 128;
 /// The same where few rows are split.
 const BLOCK_OF_SPLIT: i64 = 512;
 /// The same of long rows: the fewer of them a multiprocessor reads at a time, the closer it reads in the order of memory.
@@ -80,7 +80,7 @@ const THREAD_BYTES_OF_SMALL: i64 = 64;
 const FEWEST: i64 = IN_FLIGHT;
 /// Bytes of partial states for each block that a multiprocessor holds, where rows are split: so many blocks follow it, and
 /// so much the second launch reads.
-const WAVE_BYTES: i64 = 16;
+pub const WAVE_BYTES: i64 = 16;
 
 /// Bytes of accesses that are so many that rows are read from their first boundaries instead: fewer than these.
 const NARROW_ACCESS: i64 = 4;

@@ -9,7 +9,7 @@ use coulis_runtime::{
     wait_for_stream,
 };
 
-use super::{Fit, Place, Prepared};
+use super::{Alignment, BoundKernel, Prepared};
 use crate::device::check_report;
 use crate::empty::Doubt;
 use crate::error::Error;
@@ -18,7 +18,7 @@ use crate::request::{DeviceChoice, NamedArray, Request};
 impl Prepared {
     /// Names, types, shapes and (row-major) strides of the results, in the order of the statistics; `maxloc` has two.
     pub fn results(&self) -> impl ExactSizeIterator<Item = (&str, &ArrayInfo)> {
-        let outputs = &self.0.fit.infos[self.0.fit.infos.len() - self.0.call.names.len()..];
+        let outputs = &self.0.kernel.infos[self.0.kernel.infos.len() - self.0.call.names.len()..];
         self.0.call.names.iter().map(String::as_str).zip(outputs)
     }
 
@@ -62,12 +62,12 @@ impl Prepared {
         if self.0.call.spec.n_results() == 0 {
             return Ok(());
         }
-        let fit = match self.place_on_host(inputs) {
-            Some(place) => &*self.0.fit_at(place)?,
-            None => &self.0.fit,
+        let kernel = match self.alignment_on_host(inputs) {
+            Some(alignment) => &*self.0.kernel_at(alignment)?,
+            None => &self.0.kernel,
         };
-        let mut windows = self.windows(fit, inputs, priors, outputs)?;
-        let report = coulis_runtime::call(&*fit.compiled.executable, &fit.bindings, &mut windows)?;
+        let mut windows = self.windows(kernel, inputs, priors, outputs)?;
+        let report = coulis_runtime::call(&*kernel.compiled.executable, &kernel.bindings, &mut windows)?;
         check_report(report.as_ref())
     }
 
@@ -80,27 +80,27 @@ impl Prepared {
         amount: &TimeAmount,
     ) -> Result<Option<DeviceTimes>, Error> {
         let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(AlignedBytes::as_mut_slice).collect();
-        let mut windows = self.windows(&self.0.fit, inputs, &[], &mut slices)?;
-        let executable = &*self.0.fit.compiled.executable;
-        Ok(coulis_runtime::time(executable, &self.0.fit.bindings, &mut windows, amount)?)
+        let mut windows = self.windows(&self.0.kernel, inputs, &[], &mut slices)?;
+        let executable = &*self.0.kernel.compiled.executable;
+        Ok(coulis_runtime::time(executable, &self.0.kernel.bindings, &mut windows, amount)?)
     }
 
     /// Blocks, and threads of a block, of the first launch, on devices that have them.
     pub fn grid(&self) -> Option<([u32; 3], [u32; 3])> {
-        self.0.fit.compiled.executable.grid(&self.0.fit.bindings)
+        self.0.kernel.compiled.executable.grid(&self.0.kernel.bindings)
     }
 
     /// The memory of as many arrays as the call was prepared for.
     fn windows<'a>(
         &self,
-        fit: &Fit,
+        kernel: &BoundKernel,
         inputs: &[&'a Array],
         priors: &[&'a Array],
         outputs: &'a mut [&mut [u8]],
     ) -> Result<Vec<Window<'a>>, Error> {
         let n_outputs = self.0.call.names.len();
         let n_priors = self.wants_priors().len();
-        let n_inputs = fit.infos.len() - n_outputs - n_priors;
+        let n_inputs = kernel.infos.len() - n_outputs - n_priors;
         let given = [
             ("inputs", n_inputs, inputs.len()),
             ("priors", n_priors, priors.len()),
@@ -110,7 +110,7 @@ impl Prepared {
             let message = format!("the call was prepared for {wanted} {what}, got {found}");
             return Err(Error::user("reduce/launch", message));
         }
-        fit.windows(inputs, priors, outputs)
+        kernel.windows(inputs, priors, outputs)
     }
 
     /// Puts one run on a stream of the device and does not wait. `pointers` are those of the inputs, the mask, the priors
@@ -119,56 +119,56 @@ impl Prepared {
         if self.0.call.spec.n_results() == 0 {
             return Ok(());
         }
-        let put = |fit: &Fit| {
-            let there = pointers.iter().zip(&fit.starts).map(|(pointer, start)| pointer.moved(*start));
-            call_on_stream(&*fit.compiled.executable, &fit.bindings, &there.collect::<Vec<_>>(), stream)
+        let put = |kernel: &BoundKernel| {
+            let there = pointers.iter().zip(&kernel.starts).map(|(pointer, start)| pointer.moved(*start));
+            call_on_stream(&*kernel.compiled.executable, &kernel.bindings, &there.collect::<Vec<_>>(), stream)
         };
-        let behind = self.place_behind(pointers.iter().map(|pointer| pointer.address()));
-        let mut done = put(&self.0.fit);
-        for place in behind.into_iter().chain([Place::Anywhere]) {
+        let behind = self.alignment_of(pointers.iter().map(|pointer| pointer.address()));
+        let mut done = put(&self.0.kernel);
+        for alignment in behind.into_iter().chain([Alignment::Anywhere]) {
             if !done.as_ref().is_err_and(RuntimeError::is_of_alignment) {
                 break;
             }
-            done = put(&*self.0.fit_at(place)?);
+            done = put(&*self.0.kernel_at(alignment)?);
         }
         check_report(done?.as_ref())
     }
 
     /// How far behind addresses that every access may have the inputs begin, which are at these; `None` where all begin at
     /// one, or one of them between elements, and for a plan that is given.
-    fn place_behind(&self, addresses: impl Iterator<Item = usize>) -> Option<Place> {
+    fn alignment_of(&self, addresses: impl Iterator<Item = usize>) -> Option<Alignment> {
         let spec = &self.0.call.spec;
         let aligned = self.0.device.target().vector_bytes as usize;
-        let offsets: Vec<i64> = (spec.inputs.iter().zip(addresses).zip(&self.0.fit.starts))
+        let offsets: Vec<i64> = (spec.inputs.iter().zip(addresses).zip(&self.0.kernel.starts))
             .map(|((dtype, address), start)| {
                 let bytes = address.wrapping_add_signed(*start) % aligned;
                 bytes.is_multiple_of(dtype.bytes()).then_some((bytes / dtype.bytes()) as i64)
             })
             .collect::<Option<_>>()?;
         let is_behind = offsets.iter().any(|&offset| offset != 0) && self.0.request.plan.is_none();
-        is_behind.then_some(Place::Behind(offsets))
+        is_behind.then_some(Alignment::Behind(offsets))
     }
 
     /// The same of arrays of the host, where a device reads them there and takes only aligned accesses: the simulator.
-    fn place_on_host(&self, inputs: &[&Array]) -> Option<Place> {
+    fn alignment_on_host(&self, inputs: &[&Array]) -> Option<Alignment> {
         let is_simulated = matches!(self.0.request.device, DeviceChoice::Sim { .. });
         let addresses = inputs.iter().map(|array| array.as_ptr().addr());
-        if is_simulated { self.place_behind(addresses) } else { None }
+        if is_simulated { self.alignment_of(addresses) } else { None }
     }
 
     /// Waits until everything on a stream of the device is done. Faults of kernels show here.
     pub fn wait(&self, stream: StreamHandle) -> Result<(), Error> {
-        Ok(wait_for_stream(&*self.0.fit.compiled.executable, stream)?)
+        Ok(wait_for_stream(&*self.0.kernel.compiled.executable, stream)?)
     }
 
     /// Memory of the device, unwritten; `None` where that is the host's.
     pub fn allocate_on_device(&self, bytes: usize) -> Result<Option<DeviceMemory>, Error> {
-        Ok(self.0.fit.compiled.executable.allocate(bytes)?)
+        Ok(self.0.kernel.compiled.executable.allocate(bytes)?)
     }
 
     /// Whether an interrupt ends a launch; else it reads its arrays to the end.
     pub fn hears_interrupts(&self) -> bool {
-        self.0.fit.compiled.executable.hears_interrupts()
+        self.0.kernel.compiled.executable.hears_interrupts()
     }
 
     /// Whether a result may be of no element at all, so that it is to be looked at after the run.

@@ -15,7 +15,7 @@ use super::{Call, Parts};
 use crate::error::Error;
 
 /// A kernel with the arrays that it takes.
-pub(super) struct Fit {
+pub(super) struct BoundKernel {
     pub compiled: Arc<Compiled>,
     pub bindings: Bindings,
     pub infos: Vec<ArrayInfo>,
@@ -23,8 +23,8 @@ pub(super) struct Fit {
     pub starts: Vec<isize>,
 }
 
-impl Fit {
-    pub fn new(compiled: Arc<Compiled>, spec: &Spec) -> Result<Fit, Error> {
+impl BoundKernel {
+    pub fn new(compiled: Arc<Compiled>, spec: &Spec) -> Result<BoundKernel, Error> {
         let mut infos = spec.array_infos();
         let outputs = spec.output_infos();
         let priors = outputs.iter().zip(&spec.outputs).filter(|(_, o)| o.beta != 0.0).map(|(i, _)| i.clone());
@@ -35,7 +35,7 @@ impl Fit {
         let starts = starts.map(|(start, info)| start as isize * info.dtype.bytes() as isize).collect();
         let args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
         let bindings = bind_args(&compiled.signature, &args).map_err(|e| Error::bug("reduce/bind", e))?;
-        Ok(Fit { compiled, bindings, infos, starts })
+        Ok(BoundKernel { compiled, bindings, infos, starts })
     }
 
     /// The memory of arrays as the kernel sees it.
@@ -61,7 +61,7 @@ impl Fit {
 
 /// Where memory begins that is not aligned for every access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum Alignment {
     /// Each input so many elements behind an address that is, and the rest at one.
     Behind(Vec<i64>),
     /// Anywhere.
@@ -69,21 +69,21 @@ pub(super) enum Place {
 }
 
 impl Parts {
-    pub(super) fn fit_at(&self, place: Place) -> Result<Arc<Fit>, Error> {
+    pub(super) fn kernel_at(&self, alignment: Alignment) -> Result<Arc<BoundKernel>, Error> {
         let known = || self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(fit) = known().get(&place).cloned() {
-            return Ok(fit);
+        if let Some(kernel) = known().get(&alignment).cloned() {
+            return Ok(kernel);
         }
-        let fit = match &place {
-            Place::Behind(offsets) => {
+        let kernel = match &alignment {
+            Alignment::Behind(offsets) => {
                 let call = Call { spec: self.call.spec.with_offsets(offsets), ..self.call.clone() };
-                Fit::new(compiled::compile_own(&call, &self.request, &self.device)?, &call.spec)?
+                BoundKernel::new(compiled::compile_own(&call, &self.request, &self.device)?, &call.spec)?
             }
-            Place::Anywhere => {
+            Alignment::Anywhere => {
                 let compiled = compiled::compile_by_elements(&self.call, &self.request, &self.device)?;
-                Fit::new(compiled, &self.call.spec)?
+                BoundKernel::new(compiled, &self.call.spec)?
             }
         };
-        Ok(known().entry(place).or_insert(Arc::new(fit)).clone())
+        Ok(known().entry(alignment).or_insert(Arc::new(kernel)).clone())
     }
 }
