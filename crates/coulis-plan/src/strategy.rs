@@ -25,6 +25,7 @@ mod gpu_kept_rows;
 mod gpu_kept_slabs;
 mod gpu_odd_rows;
 mod gpu_outputs;
+mod gpu_own_rows;
 mod gpu_pieces;
 mod gpu_rows;
 mod gpu_short_rows;
@@ -60,6 +61,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &columns::STRATEGY,
     &scalar::STRATEGY,
     &gpu_kept_slabs::STRATEGY,
+    &gpu_own_rows::STRATEGY,
     &gpu_kept_rows::STRATEGY,
     &gpu_kept_columns::STRATEGY,
     &gpu_short_rows::STRATEGY,

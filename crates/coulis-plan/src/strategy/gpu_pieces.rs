@@ -15,6 +15,7 @@ use super::gpu_steps::{
 };
 use super::steps::{same_axis, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use crate::constants::NEAR;
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -45,8 +46,11 @@ const FEWEST_STEPS: i64 = 4;
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let spec = facts.spec;
     let dims = &spec.problem.dims;
-    let is_next = (0..spec.n_read()).all(|array| dims.last().is_some_and(|dim| dim.strides[array] == 1));
-    let Some((extent, _, true)) = facts.inner().filter(|_| is_next) else {
+    let is_within = |most: u64| {
+        let of = |array: usize| dims.last().is_some_and(|dim| dim.strides[array].unsigned_abs() <= most);
+        (0..spec.n_read()).all(of)
+    };
+    let Some((extent, _, true)) = facts.inner().filter(|_| is_within(NEAR)) else {
         return Err(Decline::new("reduced neighbours", "others"));
     };
     let outer: i64 = dims.iter().rev().skip(1).filter(|d| d.is_reduced()).map(|d| d.extent).product();
@@ -61,7 +65,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
     let piece_bytes = extent.saturating_mul(bytes);
     let words = extent / as_they_begin;
-    let peeled = may_peel(facts) && as_they_begin < widest && extent >= FEWEST_WORDS * widest;
+    let peeled = may_peel(facts) && is_within(1) && as_they_begin < widest && extent >= FEWEST_WORDS * widest;
     let warp = i64::from(facts.target.warp);
     let is_full = FULL.1 * words >= FULL.0 * ceil_div(words, warp) * warp || piece_bytes >= LONG_BYTES;
     if !peeled && is_full {

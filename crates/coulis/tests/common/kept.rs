@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use coulis::reduce::array_info;
 use coulis::{Arguments, Array, CompileOptions, DType, DeviceChoice, Function, SimReport, Value};
 use coulis_ir::Target;
 use coulis_ir::args::{ArrayInfo, compact_strides};
@@ -13,8 +14,13 @@ pub const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };
 
 /// The normalization over one axis of an array without gaps.
 pub fn spec(name: &str, dtype: DType, shape: &[i64], axis: i64) -> Spec {
-    let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
-    let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[axis]), false).unwrap();
+    spec_of(name, &ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) }, axis)
+}
+
+/// The same of an array that lies in any way.
+fn spec_of(name: &str, info: &ArrayInfo, axis: i64) -> Spec {
+    let dtype = info.dtype;
+    let problem = Problem::of_map(std::slice::from_ref(info), None, &[], Some(&[axis]), false).unwrap();
     let fold = ReducerRequest::new(&[dtype]).with_two_walks();
     let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
     let normalization = find_normalization(name).unwrap().build(&request).unwrap();
@@ -26,14 +32,16 @@ pub fn spec(name: &str, dtype: DType, shape: &[i64], axis: i64) -> Spec {
 /// The normalization on a machine of these facts, run by the simulator, where that strategy is to be the planner's choice: the
 /// plan's trace, the result, and what the simulator reports.
 pub fn by(strategy: &str, target: &Target, name: &str, x: &Array, axis: i64) -> (String, Array, SimReport) {
-    let spec = spec(name, x.dtype(), x.shape(), axis);
+    let spec = spec_of(name, &array_info(x), axis);
     let choice = choose(&spec, target).unwrap();
     assert_eq!(choice.strategy.name, strategy, "{name} of {} {:?}", x.dtype(), x.shape());
     let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
     let args = planned.statement.program.args();
     let options = CompileOptions { device: SIMULATED, ..CompileOptions::default() };
     let function = coulis::te::build_with(&planned.schedule, args, "reduce", &options).unwrap();
-    let called = call(&function, &[x]);
+    let dims = &spec.problem.dims;
+    let (shape, strides): (Vec<i64>, Vec<i64>) = dims.iter().map(|dim| (dim.extent, dim.strides[0])).unzip();
+    let called = call(&function, &[&x.view(&shape, &strides, spec.problem.starts[0]).unwrap()]);
     let result = called.1.into_iter().next_back().unwrap();
     (planned.schedule.trace().to_string(), result, called.0)
 }

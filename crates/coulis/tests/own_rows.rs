@@ -1,0 +1,74 @@
+//! Short rows that a map reads again from where they lie: of transposed and sliced arrays, whose results lie otherwise than their
+//! elements. Each element is read once, and the simulator has nothing to say against the kernels.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "common/kept.rs"]
+mod kept;
+#[path = "common/normalizations.rs"]
+mod meaning;
+
+use common::{Special, array, numbers};
+use coulis::reduce::{array_info, plan};
+use coulis::{Array, DType};
+use coulis_ir::Target;
+use coulis_plan::choose;
+use meaning::{Case, is_right, values};
+
+/// A view of memory of made-up numbers.
+fn view(dtype: DType, shape: &[i64], strides: &[i64], special: Special) -> Array {
+    let before: i64 = shape.iter().zip(strides).map(|(n, stride)| (n - 1) * (-stride).max(0)).sum();
+    let reach: i64 = shape.iter().zip(strides).map(|(n, stride)| (n - 1) * stride.abs()).sum();
+    let n = reach + 1;
+    array(dtype, &[n], &numbers(n as usize, special, 5 + n as u64)).view(shape, strides, before).unwrap()
+}
+
+#[test]
+fn rows_are_read_once_from_where_they_lie_and_results_leave_as_one_piece() {
+    // Transposed arrays, slices, steps either way, several kept dimensions, the last of which is shorter than a block.
+    let cases: [(DType, &[i64], &[i64]); 9] = [
+        (DType::F32, &[517, 2], &[1, 517]),
+        (DType::F16, &[517, 7], &[1, 517]),
+        (DType::F32, &[517, 4], &[5, 1]),
+        (DType::BF16, &[300, 3], &[-6, 2]),
+        (DType::F64, &[300, 5], &[1, 303]),
+        (DType::F32, &[3, 300, 6], &[1800, 1, 300]),
+        (DType::F32, &[9, 3, 89, 3], &[801, 267, 1, 89]),
+        (DType::BF16, &[300, 64], &[65, 1]),
+        (DType::F32, &[300, 64], &[1, 300]),
+    ];
+    for (turn, (dtype, shape, strides)) in cases.into_iter().enumerate() {
+        let name = ["softmax", "layer_norm", "rms_norm", "log_softmax"][turn % 4];
+        let x = view(dtype, shape, strides, [Special::Zeros, Special::All, Special::Nan][turn % 3]);
+        let target = Target { n_threads: 2048, ..Target::simulated(if turn % 2 == 0 { 32 } else { 64 }) };
+        let (trace, result, report) = kept::by("gpu_own_rows", &target, name, &x, -1);
+        let what = format!("{name} of {dtype} {shape:?} by {strides:?}:\n{trace}");
+        assert!(report.is_clean(), "{what}\n{report}");
+        let bytes = shape.iter().product::<i64>() as u64 * dtype.bytes() as u64;
+        assert_eq!(report.counters.global_loads.bytes, bytes, "{what}");
+        assert_eq!(report.counters.global_stores.bytes, bytes, "{what}");
+        let exact = Case::new(name, &[shape.len() - 1]).exact(&x);
+        for (at, (found, exact)) in values(&result).into_iter().zip(exact).enumerate() {
+            assert!(is_right(found, exact, dtype), "{at}: {found} {exact:?}: {what}");
+        }
+    }
+}
+
+#[test]
+fn requests_of_many_short_rows_are_answered_so() {
+    let x = view(DType::F32, &[132 * 256 + 5, 2], &[1, 132 * 256 + 5], Special::All);
+    let weight = array(DType::F32, &[2], &[0.5, -3.0]);
+    let case = Case { beside: vec![("weight", weight)], ..Case::new("layer_norm", &[1]) };
+    let plan =
+        plan(&[array_info(&x), array_info(&case.beside[0].1)], &case.request(&kept::SIMULATED)).unwrap();
+    assert_eq!(plan.name, "gpu_own_rows");
+    case.check(&x, &kept::SIMULATED).unwrap();
+    // Rows of whole accesses, and few rows, are others'.
+    let plan = |shape: &[i64]| {
+        let spec = kept::spec("softmax", DType::F32, shape, -1);
+        choose(&spec, &Target::simulated(32)).unwrap().strategy.name
+    };
+    assert_eq!((plan(&[100_000, 8]), plan(&[100_000, 3])), ("gpu_kept_rows", "gpu_kept_slabs"));
+    assert_ne!(plan(&[100, 3]), "gpu_own_rows");
+}
