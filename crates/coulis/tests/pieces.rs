@@ -101,6 +101,20 @@ fn rows_that_begin_behind_a_boundary_are_read_from_it() {
 }
 
 #[test]
+fn long_rows_that_begin_behind_a_boundary_are_folded_in_chunks_from_it() {
+    for (turn, (dtype, ops)) in KINDS.into_iter().enumerate() {
+        for (shape, strides, start) in
+            [(&[150_001][..], &[1][..], 1), (&[3, 40_001], &[40_001, 1], 5), (&[2, 70_002], &[70_009, 1], 3)]
+        {
+            let x =
+                view(dtype, shape, strides, start, [Special::Zeros, Special::All, Special::Nan][turn % 3]);
+            let axes = [shape.len() as i64 - 1];
+            exact(&x, ops, &axes, if turn % 2 == 0 { 32 } else { 64 });
+        }
+    }
+}
+
+#[test]
 fn many_results_across_their_elements_are_folded_by_blocks_along_both() {
     for (turn, (dtype, ops)) in KINDS.into_iter().enumerate() {
         for n in [2, 5] {

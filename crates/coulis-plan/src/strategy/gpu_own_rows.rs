@@ -1,15 +1,16 @@
-//! `gpu_own_rows`: short rows that a map reads again, of which each thread reads one from where it lies, and whose results leave as one piece.
+//! `gpu_own_rows`: short rows that a map reads again, of which each thread reads one from where it lies, where results lie otherwise.
 //!
-//! Rows of a transposed array have their elements apart, and those of a slice have gaps between them: no slab of them is one piece of memory,
-//! as `gpu_kept_slabs` needs. What neighbouring threads read is side by side or near all the same, so each reads its own row, all of it at
-//! the start, and keeps it in registers. What the map gives lies otherwise than what was read: threads that store rows of their own would store
-//! pieces of sectors, so they write it to a slab in shared memory, which leaves by the widest accesses. Measured: `bench/results`.
+//! Rows of a transposed array have their elements apart, and those of a slice have gaps between them: no slab of them is one
+//! piece of memory, as `gpu_kept_slabs` needs. What neighbouring threads read is side by side or near all the same, so each
+//! reads its own row, all of it at the start, and keeps it in registers. Where results are rows, threads that store their own would store
+//! pieces of sectors, so what the map gives goes to a slab in shared memory, which leaves by the widest accesses; where they
+//! are columns, neighbouring threads store neighbours. Measured: `bench/results`.
 
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
 use coulis_tensor::IterVar;
 
-use super::gpu_steps::{as_one, copy_piece, fold_own_row, runs_of_row};
+use super::gpu_steps::{as_one, copy_piece, dense_rows_of, fold_own_row, runs_of_row};
 use super::kept::refs;
 use super::map_steps::Keep;
 use super::steps::stage_of;
@@ -22,17 +23,21 @@ pub static STRATEGY: Strategy = Strategy {
     name: "gpu_own_rows",
     machine: Machine::Threads,
     keeps_order: false,
-    summary: "a thread reads a short row that a map reads again from where it lies, and results leave the block as one piece",
+    summary: "a thread reads a short row that a map reads again from where it lies, and results, which lie otherwise, \
+              leave as one piece or side by side",
     propose,
     schedule,
 };
 
-/// Longest row, in elements.
-const LONGEST: i64 = 64;
-/// Bytes of registers in which a thread keeps a row; longer ones are read again.
-const KEPT_BYTES: i64 = 256;
-/// A register holds so many bytes; narrower elements are as wide once they are converted.
-const WORD_BYTES: i64 = 4;
+/// Longest row, in elements, and shortest of a transposed array: threads that have several neighbours of it are quicker.
+const LONGEST: i64 = 128;
+/// See [`LONGEST`].
+const SHORTEST: i64 = 3;
+/// Bytes from the first element of a row to its last, at most, where neighbouring threads do not read neighbours: all that the threads of a
+/// multiprocessor read stays in its first cache.
+const REACH_BYTES: i64 = 256;
+/// Bytes of accesses of which a row had better be for threads side by side.
+const WIDE_ACCESS: i64 = 16;
 /// Rows of a block, each of a thread, at most and at least.
 const BLOCK: i64 = 256;
 /// See [`BLOCK`].
@@ -42,90 +47,116 @@ const SLAB_BYTES: i64 = 28 << 10;
 /// Threads that a multiprocessor holds, each of which is to have a block at least.
 const OF_MULTIPROCESSOR: i64 = 2048;
 
+/// How results lie.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Results {
+    /// Rows one after another without gaps, in the order of the rows of elements.
+    Rows,
+    /// Neighbours are of neighbouring rows.
+    Columns,
+}
+
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let spec = facts.spec;
-    let Some(map) = &spec.map else {
-        return Err(Decline::new("a map after each row", "none"));
+    let wanted =
+        "kept dimensions, one that is reduced, and a map whose results are rows without gaps, or columns";
+    let Some((rows, row, results)) = rows_of(spec) else {
+        return Err(Decline::new(wanted, "others"));
     };
-    let dims = &spec.problem.dims;
-    let (kept, reduced): (Vec<&Dim>, Vec<&Dim>) = dims.iter().partition(|dim| !dim.is_reduced());
-    let ([.., rows], [row]) = (&kept[..], &reduced[..]) else {
-        return Err(Decline::new(
-            "kept dimensions, and one that is reduced",
-            format!("{} dimensions", dims.len()),
-        ));
-    };
+    if dense_rows_of(facts, 0..spec.n_read()).is_ok() && results == Results::Rows {
+        return Err(Decline::new("results that lie otherwise than the elements", "others"));
+    }
+    if spec.outputs.iter().any(|output| output.beta != 0.0) {
+        return Err(Decline::new("results that are only written", "some that are read"));
+    }
     if row.extent > LONGEST {
         return Err(Decline::new("fewer elements in a row", row.extent));
     }
-    let result = spec.n_read() + map.beside.len();
-    if !is_dense(kept.iter().chain(&reduced), result) || spec.outputs.iter().any(|o| o.beta != 0.0) {
-        return Err(Decline::new(
-            "results of rows one after another without gaps, which are only written",
-            "others",
-        ));
-    }
+    let widest = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
     let constant = facts.constants(false);
-    if facts.word_lanes(&constant) > 1 && dims.last().is_some_and(Dim::is_reduced) {
-        return Err(Decline::new("rows of which no access takes several elements", "others"));
+    if facts.inner().is_some_and(|(_, _, is_reduced)| is_reduced) {
+        let strides = row.strides[..spec.n_read()].iter();
+        let reach =
+            strides.map(|stride| stride.saturating_abs()).max().unwrap_or(1).saturating_mul(row.extent);
+        if reach.saturating_mul(widest) > REACH_BYTES {
+            return Err(Decline::new("rows whose elements are near each other", reach));
+        }
+        let access = facts.word_lanes(&constant) * widest;
+        if access >= WIDE_ACCESS && results == Results::Rows {
+            return Err(Decline::new("rows that are no whole accesses", access));
+        }
+    } else if row.extent < SHORTEST {
+        return Err(Decline::new("more elements in a row of a transposed array", row.extent));
     }
     if !facts.room.has_state() {
         return Err(Decline::new("a state in registers", "more"));
     }
     let written: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
-    let block = floor_pow2(SLAB_BYTES / (row.extent * written)).clamp(SMALLEST_BLOCK, BLOCK).min(rows.extent);
+    let block = match results {
+        Results::Rows => floor_pow2(SLAB_BYTES / (row.extent * written)).clamp(SMALLEST_BLOCK, BLOCK),
+        Results::Columns => BLOCK / 2,
+    };
+    let block = block.min(rows.extent);
     let n_blocks = (i64::from(facts.target.n_threads) / OF_MULTIPROCESSOR).max(1);
-    if spec.problem.n_outputs < n_blocks * block || rows.extent < SMALLEST_BLOCK {
+    if spec.problem.n_outputs < n_blocks * block || block < SMALLEST_BLOCK {
         return Err(Decline::new("rows for a block on each multiprocessor", spec.problem.n_outputs));
     }
-    let bytes: i64 = spec.inputs.iter().map(|d| (d.bytes() as i64).max(WORD_BYTES)).sum();
-    let keep = if row.extent * bytes <= KEPT_BYTES { Keep::Registers } else { Keep::Nothing };
     // Each row of a slab begins where the ones before it end, so that accesses are as wide as the first row of each slab allows.
-    let widest = (i64::from(facts.target.vector_bytes) / written).max(1);
+    let of_panels = if spec.n_kept() > 1 { rows.extent * row.extent } else { 0 };
     let lanes =
-        gcd(gcd(widest, block * row.extent), if kept.len() > 1 { rows.extent * row.extent } else { 0 });
+        gcd(gcd((i64::from(facts.target.vector_bytes) / written).max(1), block * row.extent), of_panels);
     let run = runs_of_row(facts, row.extent, 1);
-    Ok(Sketch { lanes, run, threads: 1, rows: block, constant, ..facts.plain().with_map_kept(keep) })
+    let plain = facts.plain().with_map_kept(Keep::Registers);
+    Ok(Sketch { lanes, run, threads: 1, rows: block, constant, ..plain })
 }
 
-/// Whether an array has the dimensions one in the other without gaps, given outermost first.
-fn is_dense<'a>(dims: impl DoubleEndedIterator<Item = &'a &'a Dim>, array: usize) -> bool {
+/// The innermost of the kept dimensions, the reduced one, and how the results of a map lie, if in one of these ways; `None` where
+/// several are reduced, or none, or there is no map.
+fn rows_of(spec: &Spec) -> Option<(&Dim, &Dim, Results)> {
+    let map = spec.map.as_ref()?;
+    let result = spec.n_read() + map.beside.len();
+    let (kept, reduced): (Vec<&Dim>, Vec<&Dim>) = spec.problem.dims.iter().partition(|dim| !dim.is_reduced());
+    let ([.., rows], [row]) = (&kept[..], &reduced[..]) else { return None };
     let mut elements = 1i64;
-    dims.rev().all(|dim| {
+    let mut is_next = |dim: &&Dim| {
         let stride = elements;
         elements = elements.saturating_mul(dim.extent);
-        dim.strides[array] == stride
-    })
+        dim.strides[result] == stride
+    };
+    if kept.iter().chain(&reduced).rev().all(|dim| is_next(dim)) {
+        return Some((rows, row, Results::Rows));
+    }
+    (rows.strides[result] == 1 && rows.strides[0] != 1).then_some((rows, row, Results::Columns))
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
-    let Some(map) = &stmt.map else { return Ok(()) };
+    let (Some(map), Some((.., results))) = (&stmt.map, rows_of(spec)) else { return Ok(()) };
     let n_kept = spec.n_kept();
     let (state, finished, map) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?, stage_of(s, map)?);
-    let mapped = s.cache_write(map, MemScope::Shared)?;
+    let slab = match results {
+        Results::Rows => Some(s.cache_write(map, MemScope::Shared)?),
+        Results::Columns => None,
+    };
     let leaves: Vec<IterVar> = s.stage(map)?.leaves().to_vec();
-    let (slab, within) = s.split(map, &leaves[n_kept - 1], Split::Factor(sketch.rows))?;
-    let block = as_one(s, map, &[&leaves[..n_kept - 1], &[slab]].concat())?;
+    let (strip, mut row) = s.split(map, &leaves[n_kept - 1], Split::Factor(sketch.rows))?;
+    let block = as_one(s, map, &[&leaves[..n_kept - 1], &[strip]].concat())?;
     s.bind(map, &block, ThreadTag::BlockX)?;
-    s.compute_at(mapped, map, &block)?;
-    copy_piece(
-        s,
-        map,
-        &[within, leaves[n_kept].clone()],
-        sketch.lanes,
-        &[(ThreadTag::ThreadX, sketch.rows)],
-    )?;
-
-    let leaves: Vec<IterVar> = s.stage(mapped)?.leaves().to_vec();
-    let row = leaves[n_kept - 1].clone();
+    if let Some(slab) = slab {
+        s.compute_at(slab, map, &block)?;
+        let piece = [row, leaves[n_kept].clone()];
+        copy_piece(s, map, &piece, sketch.lanes, &[(ThreadTag::ThreadX, sketch.rows)])?;
+        row = s.stage(slab)?.leaves()[n_kept - 1].clone();
+    }
+    let mapped = slab.unwrap_or(map);
     s.bind(mapped, &row, ThreadTag::ThreadX)?;
-    s.unroll(mapped, &leaves[n_kept])?;
+    let element = s.stage(mapped)?.leaves().last().cloned();
+    element.iter().try_for_each(|element| s.unroll(mapped, element))?;
     fold_own_row(s, state, (spec.problem.reduce_len, 1), sketch)?;
     for stage in [state, finished] {
         s.set_scope(stage, MemScope::Local)?;
         s.compute_at(stage, mapped, &row)?;
     }
-    for input in stmt.inputs.iter().filter(|_| sketch.map.keep == Keep::Registers) {
+    for input in &stmt.inputs {
         let mut readers = Vec::new();
         for stage in [state, mapped] {
             if s.stage(stage)?.reads().contains(input.buffer()) {

@@ -151,7 +151,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     order.rotate_right(1);
     s.reorder(whole, &order)?;
     bind_rows(s, whole, n_own, sketch.rows)?;
-    fold_chunks(s, (whole, state), output, n_kept, spec, sketch)
+    fold_chunks(s, (whole, state), output, n_kept, spec, sketch).map(drop)
 }
 
 #[cfg(test)]

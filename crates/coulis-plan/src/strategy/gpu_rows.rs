@@ -8,8 +8,9 @@
 //! which it asks for at once; where many pieces leave more than one block folds in time, a cluster folds it. Long rows that begin anywhere are read by whole accesses from their first boundaries
 //! (`peel`), and the threads fold the ends with their words (`zip`). Measured: `bench/results`.
 
-use coulis_ir::{NanPolicy, ThreadTag};
-use coulis_schedule::{Schedule, ScheduleError};
+use coulis_ir::{MemScope, NanPolicy, ThreadTag};
+use coulis_schedule::{Schedule, ScheduleError, StageId};
+use coulis_tensor::IterVar;
 
 use super::gpu_steps::{
     Fold, bind_chunks, bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, pass_caches,
@@ -141,8 +142,7 @@ pub fn peeled(facts: &Facts, extent: i64) -> Option<Sketch> {
     if row_bytes < SHORT_BYTES && FILLED.1 * words < FILLED.0 * in_turns {
         return None;
     }
-    // Rows that are split are folded by another launch, which has no place for their ends.
-    (peeled.chunks == 1).then_some(peeled)
+    Some(peeled)
 }
 
 /// From where on accesses of a row are made.
@@ -438,11 +438,12 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (words, ends) = if sketch.peeled {
         let row = s.stage(state)?.reduce_axes()[0].clone();
         let (words, ends) = s.peel(state, &row, sketch.lanes)?;
-        (words, Some((ends, state)))
+        (words, Some(ends))
     } else {
         (state, None)
     };
-    let fold = Fold { ends, ..split_fold(s, words, n_kept, n_kept, sketch.lanes, sketch)? };
+    let of_block = ends.filter(|_| sketch.chunks == 1).map(|ends| (ends, state));
+    let fold = Fold { ends: of_block, ..split_fold(s, words, n_kept, n_kept, sketch.lanes, sketch)? };
     let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
     pass_caches(s, mine, sketch)?;
     if sketch.chunks == 1 && spec.map.is_none() {
@@ -460,7 +461,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let parts = sketch.chunks * state_bytes(&spec.reducer);
     if sketch.last_threads > 0 && sketch.rows == 1 && parts <= LAST_BLOCK_STATES {
         let of_parts = bind_chunks(s, fold.stage, n_kept, spec.problem.n_outputs)?;
-        return fold_chunks_in_last_block(s, (fold.stage, state), output, n_kept, of_parts, sketch);
+        let row = fold_chunks_in_last_block(s, (fold.stage, words), output, n_kept, of_parts, sketch)?;
+        return place_ends(s, (state, ends), output, &row);
     }
     if sketch.in_turn || sketch.swept && spec.problem.dims.len() > n_kept + 1 {
         // Blocks side by side are those of one piece after another.
@@ -469,7 +471,24 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         s.reorder(fold.stage, &order)?;
     }
     bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
-    fold_chunks(s, (fold.stage, state), output, n_kept, spec, sketch)
+    let row = fold_chunks(s, (fold.stage, words), output, n_kept, spec, sketch)?;
+    place_ends(s, (state, ends), output, &row)
+}
+
+/// What `peel` left at the ends of a row that is folded in chunks is folded where these are brought together, by each thread.
+fn place_ends(
+    s: &mut Schedule,
+    (state, ends): (StageId, Option<StageId>),
+    output: StageId,
+    row: &IterVar,
+) -> Result<(), ScheduleError> {
+    let Some(ends) = ends else { return Ok(()) };
+    for stage in [state, ends] {
+        s.set_scope(stage, MemScope::Local)?;
+        s.compute_at(stage, output, row)?;
+    }
+    let axes = s.stage(ends)?.reduce_axes().to_vec();
+    axes.iter().try_for_each(|axis| s.unroll(ends, axis))
 }
 
 #[cfg(test)]

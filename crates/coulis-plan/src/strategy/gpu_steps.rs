@@ -418,7 +418,7 @@ fn ceil_pow2(n: i64) -> i64 {
 }
 
 /// A launch that folds the partial states of chunks: the threads of a block side by side on the chunks, as many outputs a
-/// block as fit.
+/// block as fit; the loop of one output.
 pub fn fold_chunks(
     s: &mut Schedule,
     (parts, state): (StageId, StageId),
@@ -426,27 +426,29 @@ pub fn fold_chunks(
     n_kept: usize,
     spec: &Spec,
     sketch: &Sketch,
-) -> Result<(), ScheduleError> {
+) -> Result<IterVar, ScheduleError> {
     let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
     let of_block = ceil_div(sketch.chunks, sketch.last_blocks);
     // The threads of an output are all of a block, or lie within a warp.
     let threads = ceil_pow2(of_block).min(LARGEST_BLOCK);
     let turns = ceil_div(of_block, threads);
     if sketch.last_blocks > 1 || sketch.swept && turns > 1 {
-        place_rows(s, state, output, n_kept, 1)?;
+        let row = place_rows(s, state, output, n_kept, 1)?;
         if sketch.last_blocks > 1 {
             let (block, rest) = s.split(state, &chunk, Split::Nparts(sketch.last_blocks))?;
             s.bind(state, &block, ThreadTag::ClusterX)?;
             chunk = rest;
         }
         let at_once = floor_pow2((BYTES_OF_CHUNKS / state_bytes(&spec.reducer).max(1)).min(turns));
-        return fold_parts(s, parts, state, &chunk, threads, at_once);
+        fold_parts(s, parts, state, &chunk, threads, at_once)?;
+        return Ok(row);
     }
     if threads != sketch.chunks {
         chunk = s.split(state, &chunk, Split::Factor(threads))?.1;
     }
-    place_rows(s, state, output, n_kept, (BLOCK / threads).max(1))?;
-    s.bind(state, &chunk, ThreadTag::ThreadX)
+    let row = place_rows(s, state, output, n_kept, (BLOCK / threads).max(1))?;
+    s.bind(state, &chunk, ThreadTag::ThreadX)?;
+    Ok(row)
 }
 
 /// Partial states that a thread of the last block reads at once.
@@ -474,7 +476,7 @@ pub fn bind_chunks(
 }
 
 /// The block of each output that ends last folds the partial states of its chunks: one warp of it, whose threads read all that
-/// they fold before they do. Outputs are blocks along `of_parts`.
+/// they fold before they do. Outputs are blocks along `of_parts`. The loop of one output.
 pub fn fold_chunks_in_last_block(
     s: &mut Schedule,
     (parts, state): (StageId, StageId),
@@ -482,7 +484,7 @@ pub fn fold_chunks_in_last_block(
     n_kept: usize,
     of_parts: ThreadTag,
     sketch: &Sketch,
-) -> Result<(), ScheduleError> {
+) -> Result<IterVar, ScheduleError> {
     let chunk = s.stage(state)?.reduce_axes()[0].clone();
     let outputs = s.stage(parts)?.outputs();
     let bytes: i64 = outputs.iter().map(|o| o.dtype.bytes() as i64).sum();
@@ -493,7 +495,8 @@ pub fn fold_chunks_in_last_block(
     s.set_scope(state, MemScope::Local)?;
     s.compute_at(state, output, &row)?;
     fold_parts(s, parts, state, &chunk, sketch.last_threads, at_once)?;
-    s.grid_finish(output, GridFinish::LastBlock)
+    s.grid_finish(output, GridFinish::LastBlock)?;
+    Ok(row)
 }
 
 /// So many threads share the partial states `parts` of the loop `chunk`, and each reads so many of them at once.

@@ -450,6 +450,22 @@ fn long_rows_of_reducers_that_settle_are_asked_every_few_pages() {
 }
 
 #[test]
+fn long_rows_that_begin_anywhere_are_split_behind_their_first_boundaries() {
+    let cuda = Target::cuda("sm_90a").unwrap();
+    let peeled = |dtype: DType, shape: &[i64], start: i64| {
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]);
+        let (spec, ..) = planned_for(&request, "sum", shape, &[shape.len() as i64 - 1], &cuda);
+        let sketch = choose(&spec.with_offsets(&[start]), &cuda).unwrap().sketch;
+        assert!(sketch.chunks > 1, "{shape:?}");
+        (sketch.peeled, sketch.lanes)
+    };
+    assert_eq!(peeled(DType::I8, &[1 << 28], 5), (true, 16));
+    assert_eq!(peeled(DType::I8, &[1 << 28], 16), (false, 16));
+    assert_eq!(peeled(DType::BF16, &[7, (1 << 22) + 1], 0), (true, 8));
+    assert_eq!(peeled(DType::F32, &[1 << 26], 1), (false, 1), "accesses of four bytes");
+}
+
+#[test]
 fn elements_that_may_end_a_call_with_an_error_are_all_looked_at() {
     let int = DType::I32;
     let input = ArrayInfo { dtype: int, shape: vec![1 << 20], strides: vec![1] };
