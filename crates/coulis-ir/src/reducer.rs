@@ -282,7 +282,8 @@ pub struct Reducer {
     /// A still cheaper fold for short runs, where there is one. No plan has to use it.
     pub quick: Option<QuickStep>,
     /// Whether a state is settled: one bool. Where it holds, no further element and no further state changes it, and a
-    /// fold may end there. Parameters: the fields of the state. `None` where that is known of no state.
+    /// fold may end there; where `step_needs_ascending`, none whose elements are all behind those of the state. Parameters: the
+    /// fields of the state. `None` where that is known of no state.
     pub settled: Option<Lambda>,
     /// What is folded in place of the elements, where that is something else. Parameters: the elements. The lifts have it
     /// inside; the NaN policy looks at it.

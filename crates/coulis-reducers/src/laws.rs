@@ -243,11 +243,27 @@ impl Check<'_> {
         if run.reducer().quick.is_some() {
             sides.push((Law::Quick, vec![&a, &c], run.run(&a, &[(&last.0, last.1)])?, combined));
         }
-        for settled in [&a, &ab, &c] {
-            if run.is_settled(settled)? {
-                sides.push((Law::Settled, vec![settled, &a], run.combine(settled, &a)?, settled.clone()));
-                sides.push((Law::Settled, vec![&a, settled], run.combine(&a, settled)?, settled.clone()));
-                sides.push((Law::Settled, vec![settled, &c], run.step(settled, &c)?, settled.clone()));
+        let in_order = run.reducer().step_needs_ascending;
+        for (settled, others) in [(&a, [&a, &c]), (&ab, [&a, &c]), (&c, [&a, &b])] {
+            if !run.is_settled(settled)? {
+                continue;
+            }
+            // Where elements are to come in order, those that matter are behind: `c` is behind `a` and `b`.
+            let is_behind = |other: &Vec<Value>| !in_order || (other == &c && settled != &c);
+            for other in others.into_iter().filter(|other| is_behind(other)) {
+                sides.push((
+                    Law::Settled,
+                    vec![settled, other],
+                    run.combine(settled, other)?,
+                    settled.clone(),
+                ));
+                sides.push((
+                    Law::Settled,
+                    vec![other, settled],
+                    run.combine(other, settled)?,
+                    settled.clone(),
+                ));
+                sides.push((Law::Settled, vec![settled, other], run.step(settled, other)?, settled.clone()));
             }
         }
         self.refutations(sides, draw)

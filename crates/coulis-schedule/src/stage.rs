@@ -180,13 +180,23 @@ pub struct Stage {
     pub(crate) finish: Option<GridFinish>,
     pub(crate) double_buffer: bool,
     pub(crate) from_first: bool,
-    /// Which of the axes count partial states of one fold, that another stage combines.
-    pub(crate) factored: Vec<usize>,
+    /// The axes that count partial states of one fold, that another stage combines.
+    pub(crate) factored: Vec<Factored>,
     pub(crate) clamped: bool,
     pub(crate) turn: Option<Turn>,
     pub(crate) is_output: bool,
     /// How many of the results are arguments.
     pub(crate) n_args: usize,
+}
+
+/// An axis that counts partial states of one fold.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Factored {
+    /// Which of the stage's axes it is.
+    pub dim: usize,
+    /// The reduce axes of the stage around it in the order of the reduction: at each of their steps all states have elements
+    /// that are before those of the next.
+    pub around: Vec<IterVar>,
 }
 
 /// What an axis derives from.

@@ -36,8 +36,14 @@ fn axis(s: &Schedule, stage: StageId, name: &str) -> IterVar {
     leaves.iter().find(|leaf| leaf.name() == name).cloned().expect("a loop of that name")
 }
 
-const KINDS: [(&str, DType); 4] =
-    [("any", DType::I8), ("all", DType::Bool), ("max", DType::Bool), ("any", DType::F32)];
+const KINDS: [(&str, DType); 6] = [
+    ("any", DType::I8),
+    ("all", DType::Bool),
+    ("max", DType::Bool),
+    ("any", DType::F32),
+    ("argmax", DType::Bool),
+    ("minloc", DType::Bool),
+];
 
 #[test]
 fn a_row_of_one_state_is_asked_by_itself() {
@@ -88,9 +94,52 @@ fn chunks_are_folded_in_rounds_until_their_state_is_settled() {
         s.compute_at(partial, &state, &round).expect("in each round");
         check(&s, SIZES);
         let text = body(&s);
-        let (asked, folded) = (text.find("if not "), text.find("S_rf["));
+        let (asked, folded) = (text.find("if not "), text.find("S_rf"));
         assert!(asked.is_some() && asked < folded, "the partial states are made where that is asked\n{text}");
     }
+}
+
+#[test]
+fn positions_settle_nothing_that_may_be_before_them() {
+    let refused = |by: &dyn Fn(&mut Schedule, &Tensor, &IterVar) -> (StageId, IterVar)| {
+        let (mut s, state, k) = states("argmax", DType::Bool);
+        let (stage, block) = by(&mut s, &state, &k);
+        let found = refusal(s.until_settled(stage, &block));
+        let (mut any, state, k) = states("any", DType::Bool);
+        let (stage, block) = by(&mut any, &state, &k);
+        any.until_settled(stage, &block).expect("elements in any order do");
+        check(&any, SIZES);
+        found
+    };
+    let inner_first = |s: &mut Schedule, state: &Tensor, k: &IterVar| {
+        let (outer, inner) = s.split(state, k, Split::Factor(8)).expect("k splits");
+        s.reorder(state, &[inner.clone(), outer]).expect("an order");
+        (s.stage(state).expect("a stage").id(), inner)
+    };
+    let want = "until_settled of `S`: axis is to be a reduce loop each of whose iterations has the elements behind those of \
+                the one before, got `k_inner`";
+    assert_eq!(refused(&inner_first), want);
+    let chunks_inside = |s: &mut Schedule, state: &Tensor, k: &IterVar| {
+        let (chunk, _) = s.split(state, k, Split::Nparts(4)).expect("k splits");
+        let parts = s.rfactor_at(state, &chunk, 1).expect("chunks");
+        let leaves = s.stage(parts).expect("a stage").leaves().to_vec();
+        let [row, chunk, within] = <[IterVar; 3]>::try_from(leaves).expect("three loops");
+        s.reorder(parts, &[row, within.clone(), chunk]).expect("an order");
+        (parts, within)
+    };
+    let want = "until_settled of `S.rf`: axis is to be a reduce loop in which all states are partial states of one result, as \
+                rfactor makes them, got the loop `k_outer` in it";
+    assert_eq!(refused(&chunks_inside), want);
+    let states_of_lanes = |s: &mut Schedule, state: &Tensor, k: &IterVar| {
+        let (_, lane) = s.split(state, k, Split::Factor(8)).expect("k splits");
+        s.rfactor_at(state, &lane, 1).expect("lanes");
+        let stage = s.stage(state).expect("a stage");
+        (stage.id(), stage.reduce_axes()[0].clone())
+    };
+    let want = "until_settled takes a reducer that knows settled states, and `S` is one that knows none";
+    let (mut s, state, k) = states("argmax", DType::Bool);
+    let (stage, lane) = states_of_lanes(&mut s, &state, &k);
+    assert_eq!(refusal(s.until_settled(stage, &lane)), want);
 }
 
 #[test]

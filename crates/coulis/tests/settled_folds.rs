@@ -33,7 +33,7 @@ fn rows(n_rows: i64, length: i64, turn: usize, decides: f64, others: f64) -> Vec
 
 #[test]
 fn rows_are_folded_as_far_as_it_takes() {
-    let cases: [(DType, &[&str], f64, f64); 8] = [
+    let cases: [(DType, &[&str], f64, f64); 11] = [
         (DType::Bool, &["any"], 1.0, 0.0),
         (DType::Bool, &["all"], 0.0, 1.0),
         (DType::I8, &["any"], -3.0, 0.0),
@@ -42,6 +42,9 @@ fn rows_are_folded_as_far_as_it_takes() {
         (DType::Bool, &["max", "min"], 1.0, 0.0),
         (DType::U8, &["max", "any", "sum"], 255.0, 0.0),
         (DType::F64, &["any"], 1.0, 0.0),
+        (DType::Bool, &["argmax"], 1.0, 0.0),
+        (DType::U8, &["argmin", "min"], 0.0, 9.0),
+        (DType::I8, &["maxloc", "argmax_last"], 127.0, -2.0),
     ];
     for (turn, (dtype, ops, decides, others)) in cases.into_iter().enumerate() {
         for (n_rows, length) in [(9, 70_001), (1, 65_538), (3, 8192)] {
@@ -134,5 +137,8 @@ fn plans_ask_where_the_reducer_knows_and_rows_are_long() {
     assert_eq!(asks(DType::I8, &[64, 1 << 13], &["any"], &[1]), 0, "short rows");
     assert_eq!(asks(DType::I8, &long, &["any", "sum"], &[1]), 0, "a sum needs every element");
     assert_eq!(asks(DType::I16, &long, &["max"], &[1]), 0, "that a row holds the greatest is unlikely");
-    assert_eq!(asks(DType::I8, &long, &["argmax"], &[1]), 0);
+    assert_eq!(asks(DType::I8, &long, &["argmax"], &[1]), 1);
+    assert_eq!(asks(DType::Bool, &[1 << 26], &["argmax", "any"], &[0]), 2, "in rounds");
+    assert_eq!(asks(DType::I8, &long, &["argmax_last"], &[1]), 0, "an equal one may follow");
+    assert_eq!(asks(DType::I16, &long, &["argmax"], &[1]), 0);
 }

@@ -24,9 +24,55 @@ fn frequent(random: &mut Random, dtype: DType) -> Value {
     if random.below(3) == 0 { random.few(dtype) } else { random.value(dtype, Draw::Special) }
 }
 
+fn is_narrow(dtype: DType) -> bool {
+    matches!(dtype, DType::Bool | DType::I8 | DType::U8)
+}
+
+#[test]
+fn nothing_behind_a_settled_position_changes_it() {
+    let mut random = Random(7);
+    for parts in [&["argmax"][..], &["argmin"], &["maxloc"], &["minloc"], &["any", "argmax", "max"]] {
+        for dtype in [DType::Bool, DType::I8, DType::U8] {
+            let build = |request: &ReducerRequest| {
+                let made: Vec<(&str, Reducer)> =
+                    parts.iter().map(|op| (*op, crate::find(op).unwrap().build(request).unwrap())).collect();
+                crate::product(&made).unwrap().reducer
+            };
+            assert!(
+                build(&ReducerRequest::new(&[dtype]).in_any_order()).settled.is_none(),
+                "{parts:?} of {dtype}"
+            );
+            let reducer = build(&ReducerRequest::new(&[dtype]));
+            let run = Scalar::new(&reducer);
+            let (mut n_settled, mut n_others) = (0, 0);
+            for _ in 0..400 {
+                let row: Vec<Vec<Value>> =
+                    (0..2 + random.below(9)).map(|_| vec![frequent(&mut random, dtype)]).collect();
+                let before = row.len() / 2;
+                let lifted = |at: usize| run.lift(&row[at], at as i64).unwrap();
+                let folded = |places: std::ops::Range<usize>| {
+                    places
+                        .fold(run.identity().unwrap(), |state, at| run.combine(&state, &lifted(at)).unwrap())
+                };
+                let (state, behind) = (folded(0..before), folded(before..row.len()));
+                if !run.is_settled(&state).unwrap() {
+                    n_others += 1;
+                    continue;
+                }
+                n_settled += 1;
+                assert_eq!(run.step(&state, &lifted(before)).unwrap(), state, "{parts:?} of {dtype}");
+                assert_eq!(run.combine(&state, &behind).unwrap(), state, "{parts:?} of {dtype}");
+                assert_eq!(run.combine(&behind, &state).unwrap(), state, "{parts:?} of {dtype}");
+            }
+            assert!(n_others > 0 && n_settled > 0, "{parts:?} of {dtype}: {n_settled}");
+        }
+    }
+}
+
 #[test]
 fn nothing_changes_a_settled_state() {
     let known = ["any", "all", "max", "min", "absmax"];
+    let in_order = ["argmax", "argmin", "maxloc", "minloc"];
     let mut random = Random(5);
     for parts in [&["any"][..], &["all"], &["max"], &["min"], &["absmax"], &["any", "all", "max"]] {
         for dtype in DType::ALL {
@@ -34,8 +80,7 @@ fn nothing_changes_a_settled_state() {
             let made: Vec<(&str, Reducer)> =
                 parts.iter().map(|op| (*op, crate::find(op).unwrap().build(&request).unwrap())).collect();
             let reducer = crate::product(&made).unwrap().reducer;
-            let is_narrow = matches!(dtype, DType::Bool | DType::I8 | DType::U8);
-            let settles = is_narrow || parts.iter().all(|op| ["any", "all"].contains(op));
+            let settles = is_narrow(dtype) || parts.iter().all(|op| ["any", "all"].contains(op));
             assert_eq!(reducer.settled.is_some(), settles, "{parts:?} of {dtype}");
             let run = Scalar::new(&reducer);
             let (mut n_settled, mut n_others) = (0, 0);
@@ -59,7 +104,9 @@ fn nothing_changes_a_settled_state() {
     }
     let others = CATALOGUE.iter().filter(|entry| !known.contains(&entry.name));
     for entry in others {
-        for dtype in DType::ALL {
+        for dtype in
+            DType::ALL.into_iter().filter(|dtype| !in_order.contains(&entry.name) || !is_narrow(*dtype))
+        {
             let reducer = entry.build(&ReducerRequest::new(&vec![dtype; entry.n_inputs])).unwrap();
             assert!(reducer.settled.is_none(), "{}: add it to the list", entry.name);
         }

@@ -202,6 +202,9 @@ pub(crate) fn position(
         let [best, best_at] = search.stepped(fields);
         b.step(&value, best);
         b.step(&index, best_at);
+        if let Some(last) = end.last(request.inputs[0], value.left.dtype()).filter(|_| ties != Ties::Last) {
+            b.settled(end.reaches(&value.left, &last));
+        }
     }
     if request.twice && !request.in_passing {
         find_again(&mut b, fields, search);

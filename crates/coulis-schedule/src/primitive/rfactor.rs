@@ -21,7 +21,7 @@ use crate::primitive::split::Split;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::ranges;
 use crate::schedule::{Schedule, StageRef, Values};
-use crate::stage::{Relation, Stage, StageId};
+use crate::stage::{Factored, Relation, Stage, StageId};
 use crate::trace::{Arg, Step};
 
 /// The catalogue's line.
@@ -165,7 +165,8 @@ impl Primitive for Rfactor {
         while schedule.stages.iter().any(|s| s.name == name) {
             name.push_str(".d");
         }
-        let (axes, partial) = partial_reduction(stage, reduction, &self.axis, at, &schedule.analyzer());
+        let (axes, partial, renewed) =
+            partial_reduction(stage, reduction, &self.axis, at, &schedule.analyzer());
         let shape: Vec<Expr> = axes.iter().filter_map(|a| a.dom().map(|(_, e)| e.clone())).collect();
         let outputs: Vec<Buffer> = reduction
             .identity
@@ -179,10 +180,28 @@ impl Primitive for Rfactor {
             .collect();
         let mut factored = Stage::new(id, name, outputs, axes, Body::Reduce(Box::new(partial)));
         factored.n_results = stage.n_results;
-        let moved = |dim: &usize| if *dim < at { *dim } else { dim + 1 };
-        factored.factored = stage.factored.iter().map(moved).chain([at]).collect();
+        let moved = |before: &Factored| Factored {
+            dim: before.dim + usize::from(before.dim >= at),
+            around: those(&renewed, |old| {
+                stage.roots_of(old).iter().all(|root| before.around.contains(root))
+            }),
+        };
+        let order = ranges::ascending_order(stage).unwrap_or_default();
+        let outside = order.split(|leaf| *leaf == self.axis).next().unwrap_or_default();
+        let around = |old: &IterVar| {
+            let parts = || order.iter().filter(|leaf| *leaf == old || stage.roots_of(leaf).contains(old));
+            parts().next().is_some() && parts().all(|leaf| outside.contains(leaf))
+        };
+        let own = Factored { dim: at, around: those(&renewed, around) };
+        factored.factored = stage.factored.iter().map(moved).chain([own]).collect();
+        let is_outermost = outside.is_empty() && !order.is_empty();
         let extent = shape[at].clone();
-        let (axes, last) = final_reduction(stage, reduction, &factored.outputs, &self.axis, &extent, at);
+        let (axes, mut last) = final_reduction(stage, reduction, &factored.outputs, &self.axis, &extent, at);
+        if reduction.step_needs_ascending && last.settled.is_some() {
+            // Its states are of elements one after another, or settle nothing.
+            last.step_needs_ascending = is_outermost;
+            last.settled = last.settled.filter(|_| is_outermost);
+        }
         let factored_before = stage.factored.clone();
         let stage = Arc::make_mut(&mut schedule.stages[position]);
         stage.redefine(axes, Body::Reduce(Box::new(last)));
@@ -227,14 +246,20 @@ fn root_of(stage: &Stage, leaf: &IterVar) -> Option<usize> {
     }
 }
 
-/// Axes and body of the stage of partial results. All its axes are new, of the old names.
+/// The new axes of those old ones.
+fn those(renewed: &[(IterVar, IterVar)], of: impl Fn(&IterVar) -> bool) -> Vec<IterVar> {
+    renewed.iter().filter(|(old, _)| of(old)).map(|(_, new)| new.clone()).collect()
+}
+
+/// Axes and body of the stage of partial results, and its reduce axes beside the ones that they are in place of. All its axes are
+/// new, of the old names.
 fn partial_reduction(
     stage: &Stage,
     reduction: &Reduction,
     axis: &IterVar,
     at: usize,
     analyzer: &Analyzer,
-) -> (Vec<IterVar>, Reduction) {
+) -> (Vec<IterVar>, Reduction, Vec<(IterVar, IterVar)>) {
     let touched = touched(stage, axis);
     let domains = ranges::declared(stage);
     let extents = ranges::extents(stage, &domains, analyzer);
@@ -270,6 +295,7 @@ fn partial_reduction(
         // What counts as ascending in the new stage is the order in which its axes are listed.
         kept.sort_by_key(|(old, _)| (root_of(stage, old), order.iter().position(|a| a == old)));
     }
+    let renewed = kept.clone();
     let (kept, reduce_axes): (Vec<IterVar>, Vec<IterVar>) = kept.into_iter().unzip();
     let offsets = ranges::offsets(stage, &extents, &leaves);
     for root in stage.reduce_axes().iter().filter(|a| touched.contains(a.var())) {
@@ -310,7 +336,7 @@ fn partial_reduction(
         condition,
         init: Vec::new(),
         claims: reduction.claims,
-        settled: reduction.settled.as_ref().map(lambda),
+        settled: reduction.settled.as_ref().filter(|_| in_order).map(lambda),
         neutral: reduction.neutral.clone(),
         quick: reduction.quick.as_ref().filter(|_| in_order).map(|quick| QuickFold {
             identity: quick.identity.clone(),
@@ -331,7 +357,7 @@ fn partial_reduction(
             spoilt: quick.spoilt.as_ref().map(lambda),
         }),
     };
-    (axes, partial)
+    (axes, partial, renewed)
 }
 
 /// A new axis of the name and domain of an old one.

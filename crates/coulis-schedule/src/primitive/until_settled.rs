@@ -109,14 +109,23 @@ impl Primitive for UntilSettled {
         if stage.kind_of(&self.axis) != LoopKind::Serial || stage.thread_of(&self.axis).is_some() {
             stage.check_unmarked("until_settled", &self.axis)?;
         }
+        let bad = |wanted, found| ScheduleError::BadValue {
+            primitive: "until_settled",
+            stage: stage.name.clone(),
+            what: "axis",
+            wanted,
+            found,
+        };
+        if !until::follows(stage, at) {
+            let wanted =
+                "a reduce loop each of whose iterations has the elements behind those of the one before";
+            return Err(bad(wanted, format!("`{}`", stage.axis_name(&self.axis))));
+        }
         match until::of_others(stage, at) {
-            Some(data) => Err(ScheduleError::BadValue {
-                primitive: "until_settled",
-                stage: stage.name.clone(),
-                what: "axis",
-                wanted: "a reduce loop in which all states are partial states of one result, as rfactor makes them",
-                found: format!("the loop `{}` in it", stage.axis_name(data)),
-            }),
+            Some(data) => Err(bad(
+                "a reduce loop in which all states are partial states of one result, as rfactor makes them",
+                format!("the loop `{}` in it", stage.axis_name(data)),
+            )),
             None => Ok(()),
         }
     }
