@@ -79,6 +79,33 @@ fn results_that_are_columns_of_rows_that_were_read_are_stored_side_by_side() {
 }
 
 #[test]
+fn results_that_lie_in_another_order_of_rows_leave_as_pieces() {
+    let cases: [(DType, &[i64], &[i64]); 3] = [
+        (DType::BF16, &[45, 37, 4], &[1, 180, 45]),
+        (DType::F32, &[70, 33, 3], &[1, 210, 70]),
+        (DType::F16, &[3, 65, 9, 5], &[2925, 1, 325, 65]),
+    ];
+    for (turn, (dtype, shape, strides)) in cases.into_iter().enumerate() {
+        let x = view(dtype, shape, strides, Special::Zeros);
+        let name = ["softmax", "rms_norm"][turn % 2];
+        let target = Target { n_threads: 2048, ..Target::simulated(32) };
+        let (trace, result, report) = kept::by("gpu_own_rows", &target, name, &x, -1);
+        let what = format!("{name} of {dtype} {shape:?} by {strides:?}:\n{trace}");
+        assert!(report.is_clean(), "{what}\n{report}");
+        // The program's results are in the order of memory, which is that of the last but one axis and then the one before.
+        let found = values(&result);
+        let (n, next, width) = (shape.len(), shape[shape.len() - 2], shape[shape.len() - 1]);
+        let near = shape[n - 3];
+        for (at, exact) in Case::new(name, &[n - 1]).exact(&x).into_iter().enumerate() {
+            let (e, rest) = (at as i64 % width, at as i64 / width);
+            let (a, b, panel) = (rest / next % near, rest % next, rest / next / near);
+            let found = found[(((panel * next + b) * near + a) * width + e) as usize];
+            assert!(is_right(found, exact, dtype), "{at}: {found} {exact:?}: {what}");
+        }
+    }
+}
+
+#[test]
 fn requests_of_many_short_rows_are_answered_so() {
     let x = view(DType::F32, &[132 * 256 + 5, 3], &[1, 132 * 256 + 5], Special::All);
     let weight = array(DType::F32, &[3], &[0.5, -3.0, 1.0]);
@@ -87,6 +114,13 @@ fn requests_of_many_short_rows_are_answered_so() {
         plan(&[array_info(&x), array_info(&case.beside[0].1)], &case.request(&kept::SIMULATED)).unwrap();
     assert_eq!(plan.name, "gpu_own_rows");
     case.check(&x, &kept::SIMULATED).unwrap();
+    // Slabs that begin anywhere.
+    for (dtype, width, start) in [(DType::F32, 3, 1), (DType::BF16, 5, 3), (DType::F16, 8, 2)] {
+        let n = 132 * 64 + 5;
+        let values = numbers((n * width + start) as usize, Special::Zeros, 3);
+        let x = array(dtype, &[n * width + start], &values).view(&[n, width], &[width, 1], start).unwrap();
+        Case::new("softmax", &[1]).check(&x, &kept::SIMULATED).unwrap();
+    }
     // Rows of whole accesses, and few rows, are others'.
     let plan = |shape: &[i64]| {
         let spec = kept::spec("softmax", DType::F32, shape, -1);

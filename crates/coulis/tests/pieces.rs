@@ -101,6 +101,16 @@ fn rows_that_begin_behind_a_boundary_are_read_from_it() {
 }
 
 #[test]
+fn slabs_of_short_rows_begin_anywhere() {
+    for (turn, start) in [1, 2, 3, 5, 8, 13].into_iter().enumerate() {
+        for (at, length) in [2, 7, 33, 64].into_iter().enumerate() {
+            let (dtype, ops) = KINDS[(turn + 2 * at) % KINDS.len()];
+            exact(&view(dtype, &[700, length], &[length, 1], start, Special::Zeros), ops, &[1], 32);
+        }
+    }
+}
+
+#[test]
 fn long_rows_that_begin_behind_a_boundary_are_folded_in_chunks_from_it() {
     for (turn, (dtype, ops)) in KINDS.into_iter().enumerate() {
         for (shape, strides, start) in

@@ -275,7 +275,7 @@ fn begins_anywhere(facts: &Facts, extent: i64) -> Option<i64> {
     let claims = &spec.reducer.claims;
     let keeps_order = !(claims.associative && claims.commutative);
     let writes_over = spec.outputs.iter().any(|output| output.beta != 0.0);
-    if extent % lanes == 0 || !is_alone || keeps_order || writes_over {
+    if extent % lanes == 0 || spec.offset(0) % lanes != 0 || !is_alone || keeps_order || writes_over {
         return None;
     }
     dense_rows_of(facts, 0..2).ok()?;

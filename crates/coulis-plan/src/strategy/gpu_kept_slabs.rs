@@ -12,7 +12,7 @@ use coulis_tensor::IterVar;
 
 use super::gpu_steps::{
     copy_piece, copy_slab, dense_rows_of, fold_by_threads, fold_own_row, rows_by_banks, runs_of_row,
-    split_fold, widest_access,
+    slab_access, split_fold, widest_access,
 };
 use super::map_steps::Keep;
 use super::steps::stage_of;
@@ -77,8 +77,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let written: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
     let bytes = read + extent * written;
-    let lanes = widest_access(facts);
-    if extent % lanes == 0 {
+    let lanes = slab_access(facts);
+    if lanes == widest_access(facts) && extent % lanes == 0 {
         return Err(Decline::new("rows that are no whole number of accesses", extent));
     }
     let is_narrow = facts.is_narrow();

@@ -11,7 +11,8 @@ use coulis_schedule::{Schedule, ScheduleError, Split};
 
 use super::gpu_rows::{LARGE_STATE, is_light, peeled};
 use super::gpu_steps::{
-    apart_by_banks, copy_slab, dense_rows, fold_by_threads, rows_by_banks, split_fold, widest_access,
+    apart_by_banks, copy_slab, dense_rows, fold_by_threads, rows_by_banks, slab_access, split_fold,
+    widest_access,
 };
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
@@ -129,6 +130,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let unroll = unroll(threads);
     let run = facts.short_run(1, unroll);
+    let lanes = slab_access(facts);
     Ok(Sketch { lanes, unroll, run, threads, rows, constant: facts.constants(false), ..facts.plain() })
 }
 

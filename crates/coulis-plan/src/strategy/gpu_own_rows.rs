@@ -47,11 +47,18 @@ const SLAB_BYTES: i64 = 28 << 10;
 /// Threads that a multiprocessor holds, each of which is to have a block at least.
 const OF_MULTIPROCESSOR: i64 = 2048;
 
+/// Threads of a block along the rows that are neighbours in memory, where results that are neighbours are of others.
+const ACROSS: i64 = 32;
+/// Bytes of results that are neighbours which such a block stores.
+const PIECE_BYTES: i64 = 128;
+
 /// How results lie.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Results {
     /// Rows one after another without gaps, in the order of the rows of elements.
     Rows,
+    /// Rows one after another without gaps, of neighbours along that kept dimension, counted among those, which is not the innermost.
+    Turned(usize),
     /// Neighbours are of neighbouring rows.
     Columns,
 }
@@ -82,7 +89,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             return Err(Decline::new("rows whose elements are near each other", reach));
         }
         let access = facts.word_lanes(&constant) * widest;
-        if access >= WIDE_ACCESS && results == Results::Rows {
+        if access >= WIDE_ACCESS && results != Results::Columns {
             return Err(Decline::new("rows that are no whole accesses", access));
         }
     } else if row.extent < SHORTEST {
@@ -92,22 +99,36 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a state in registers", "more"));
     }
     let written: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
-    let block = match results {
-        Results::Rows => floor_pow2(SLAB_BYTES / (row.extent * written)).clamp(SMALLEST_BLOCK, BLOCK),
-        Results::Columns => BLOCK / 2,
+    let piece = row.extent * written;
+    let (block, tile) = match results {
+        Results::Rows => (floor_pow2(SLAB_BYTES / piece).clamp(SMALLEST_BLOCK, BLOCK).min(rows.extent), 1),
+        Results::Turned(_) => (ACROSS, floor_pow2(PIECE_BYTES / piece).clamp(2, BLOCK / ACROSS)),
+        Results::Columns => ((BLOCK / 2).min(rows.extent), 1),
     };
-    let block = block.min(rows.extent);
     let n_blocks = (i64::from(facts.target.n_threads) / OF_MULTIPROCESSOR).max(1);
-    if spec.problem.n_outputs < n_blocks * block || block < SMALLEST_BLOCK {
+    if spec.problem.n_outputs < n_blocks * block * tile
+        || block * tile < SMALLEST_BLOCK
+        || rows.extent < block
+    {
         return Err(Decline::new("rows for a block on each multiprocessor", spec.problem.n_outputs));
     }
-    // Each row of a slab begins where the ones before it end, so that accesses are as wide as the first row of each slab allows.
-    let of_panels = if spec.n_kept() > 1 { rows.extent * row.extent } else { 0 };
-    let lanes =
-        gcd(gcd((i64::from(facts.target.vector_bytes) / written).max(1), block * row.extent), of_panels);
+    // Each row of a slab begins where the ones before it end, so that accesses are as wide as the first one of each piece allows.
+    let kept = spec.problem.dims.iter().filter(|dim| !dim.is_reduced());
+    let widest = (i64::from(facts.target.vector_bytes) / written).max(1);
+    let result = spec.n_read() + spec.map.as_ref().map_or(0, |map| map.beside.len());
+    let lanes = match results {
+        Results::Rows => {
+            let panels = if spec.n_kept() > 1 { rows.extent * row.extent } else { 0 };
+            gcd(gcd(widest, block * row.extent), panels)
+        }
+        Results::Turned(_) | Results::Columns => {
+            let others = kept.map(|dim| dim.strides[result]).filter(|stride| *stride != row.extent);
+            others.fold(gcd(widest, tile * row.extent), gcd)
+        }
+    };
     let run = runs_of_row(facts, row.extent, 1);
     let plain = facts.plain().with_map_kept(Keep::Registers);
-    Ok(Sketch { lanes, run, threads: 1, rows: block, constant, ..plain })
+    Ok(Sketch { lanes, run, threads: 1, rows: block, tile, constant, ..plain })
 }
 
 /// The innermost of the kept dimensions, the reduced one, and how the results of a map lie, if in one of these ways; `None` where
@@ -126,7 +147,13 @@ fn rows_of(spec: &Spec) -> Option<(&Dim, &Dim, Results)> {
     if kept.iter().chain(&reduced).rev().all(|dim| is_next(dim)) {
         return Some((rows, row, Results::Rows));
     }
-    (rows.strides[result] == 1 && rows.strides[0] != 1).then_some((rows, row, Results::Columns))
+    let next = kept.iter().position(|dim| dim.strides[result] == row.extent && row.strides[result] == 1);
+    let results = match next {
+        Some(next) if next + 1 < kept.len() => Results::Turned(next),
+        _ if rows.strides[result] == 1 && rows.strides[0] != 1 => Results::Columns,
+        _ => return None,
+    };
+    Some((rows, row, results))
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -134,18 +161,32 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let n_kept = spec.n_kept();
     let (state, finished, map) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?, stage_of(s, map)?);
     let slab = match results {
-        Results::Rows => Some(s.cache_write(map, MemScope::Shared)?),
+        Results::Rows | Results::Turned(_) => Some(s.cache_write(map, MemScope::Shared)?),
         Results::Columns => None,
     };
-    let leaves: Vec<IterVar> = s.stage(map)?.leaves().to_vec();
-    let (strip, mut row) = s.split(map, &leaves[n_kept - 1], Split::Factor(sketch.rows))?;
-    let block = as_one(s, map, &[&leaves[..n_kept - 1], &[strip]].concat())?;
+    let mut outer: Vec<IterVar> = s.stage(map)?.leaves().to_vec();
+    let (element, near) = (outer.remove(n_kept), outer.remove(n_kept - 1));
+    let (strip, mut row) = s.split(map, &near, Split::Factor(sketch.rows))?;
+    outer.push(strip);
+    let mut piece = vec![row.clone(), element];
+    let mut threads = vec![(ThreadTag::ThreadX, sketch.rows)];
+    if let Results::Turned(next) = results {
+        let (tile, within) = s.split(map, &outer[next], Split::Factor(sketch.tile))?;
+        outer[next] = tile;
+        piece.insert(1, within);
+        threads.push((ThreadTag::ThreadY, sketch.tile));
+        s.reorder(map, &[&outer[..], &piece[..]].concat())?;
+    }
+    let block = as_one(s, map, &outer)?;
     s.bind(map, &block, ThreadTag::BlockX)?;
     if let Some(slab) = slab {
         s.compute_at(slab, map, &block)?;
-        let piece = [row, leaves[n_kept].clone()];
-        copy_piece(s, map, &piece, sketch.lanes, &[(ThreadTag::ThreadX, sketch.rows)])?;
+        copy_piece(s, map, &piece, sketch.lanes, &threads)?;
         row = s.stage(slab)?.leaves()[n_kept - 1].clone();
+        if let Results::Turned(next) = results {
+            let other = s.stage(slab)?.leaves()[next].clone();
+            s.bind(slab, &other, ThreadTag::ThreadY)?;
+        }
     }
     let mapped = slab.unwrap_or(map);
     s.bind(mapped, &row, ThreadTag::ThreadX)?;

@@ -40,6 +40,8 @@ const LEAST_BYTES: i64 = 16;
 const FULL: (i64, i64) = (7, 8);
 /// Bytes of a piece that is long enough for threads of a block to fold it alone.
 const LONG_BYTES: i64 = 64 << 10;
+/// Bytes of a piece, at least, that chunks take in turn: what memory gives of shorter ones is of several.
+const TURN_BYTES: i64 = 512;
 /// Steps of a thread in a chunk, at least.
 const FEWEST_STEPS: i64 = 4;
 
@@ -93,7 +95,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("pieces for all blocks", outer));
     }
     let run = facts.short_run(lanes, unroll);
-    let in_turn = chunks > 1;
+    let in_turn = chunks > 1 && piece_bytes >= TURN_BYTES;
     Ok(Sketch { lanes, unroll, run, threads, rows, chunks, peeled, in_turn, constant, ..facts.plain() })
 }
 

@@ -8,6 +8,8 @@
 //! which it asks for at once; where many pieces leave more than one block folds in time, a cluster folds it. Long rows that begin anywhere are read by whole accesses from their first boundaries
 //! (`peel`), and the threads fold the ends with their words (`zip`). Measured: `bench/results`.
 
+use std::ops::RangeInclusive;
+
 use coulis_ir::{MemScope, NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, StageId};
 use coulis_tensor::IterVar;
@@ -22,6 +24,7 @@ use super::{
     Decline, Facts, MOST_CHUNKS, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2,
     state_bytes,
 };
+use crate::constants::NEAR;
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -77,6 +80,8 @@ const THREAD_BYTES: i64 = 256;
 const THREAD_BYTES_OF_FEW: i64 = 64;
 /// The same where states are small.
 const THREAD_BYTES_OF_SMALL: i64 = 64;
+/// Bytes of a row, at most, that one thread folds by itself where no access takes several of its elements.
+const BYTES_OF_ONE: i64 = 32;
 /// Fewest turns of a chunk.
 const FEWEST: i64 = IN_FLIGHT;
 /// Bytes of partial states for each block that a multiprocessor holds, where rows are split: so many blocks follow it, and
@@ -96,8 +101,8 @@ const FILLED: (i64, i64) = (4, 5);
 const GATHERING: (i64, i64) = (6, 17);
 /// Fewest threads of a row for that: by fewer, a warp would read pieces of what memory gives.
 const FEWEST_TOGETHER: i64 = 2;
-/// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
-const PIECE_BYTES: i64 = 64 << 10;
+/// Bytes of a piece that chunks of rows in pieces take in turn: what memory gives of shorter ones is of several.
+const PIECE_BYTES: RangeInclusive<i64> = 512..=64 << 10;
 
 /// Most threads of a block of a sweep.
 const BLOCK_OF_SWEEP: i64 = 1024;
@@ -129,7 +134,22 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
+    if is_of_one(facts) {
+        return Err(Decline::new("rows of more than a few elements that are read one by one", extent));
+    }
     Ok(peeled(facts, extent).unwrap_or_else(|| sketch(facts, extent, Walk::AsRowsBegin)))
+}
+
+/// Whether rows are better each one thread's: many of a few elements that are read one by one, near each other.
+fn is_of_one(facts: &Facts) -> bool {
+    let Spec { problem, inputs, map, .. } = facts.spec;
+    let near = || {
+        problem.dims.iter().filter(|dim| dim.is_reduced()).all(|dim| dim.strides[0].unsigned_abs() <= NEAR)
+    };
+    let are_many = problem.n_outputs >= i64::from(facts.target.n_threads);
+    let bytes = problem.reduce_len.saturating_mul(inputs[0].bytes() as i64);
+    let is_short = bytes <= BYTES_OF_ONE && map.is_none() && n_reduced(facts) == 1;
+    is_short && are_many && near() && facts.word_lanes(&facts.constants(true)) == 1
 }
 
 /// What is done with rows of `extent` elements that are read from their first boundaries; `None` where they are better read
@@ -403,7 +423,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let run = facts.short_run(lanes, unroll);
     let asks_first = asks && unroll * lanes > run;
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
-    let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
+    let is_apart = n_reduced(facts) > 1 && PIECE_BYTES.contains(&row_bytes);
     let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
     let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
     let streams = walk == Walk::AsRowsBegin && passes_caches(facts, rows);

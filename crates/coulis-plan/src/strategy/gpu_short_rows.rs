@@ -9,7 +9,7 @@
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::gpu_steps::{copy_slab, dense_rows, fold_own_row, runs_of_row, widest_access};
+use super::gpu_steps::{copy_slab, dense_rows, fold_own_row, runs_of_row, slab_access, widest_access};
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, gcd};
 use crate::program::{Spec, Statement};
@@ -69,6 +69,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let rows = rows.unwrap_or(SMALLEST_BLOCK).min(floor_pow2(n_rows * 8 / all)).max(SMALLEST_BLOCK);
     // As many rows a thread as make a slab, where that leaves a block for each that all multiprocessors hold.
     let unroll = floor_pow2((SLAB_BYTES / (rows * bytes)).min(n_rows / (rows * all))).clamp(1, MOST_ROWS);
+    let lanes = slab_access(facts);
     let run = runs_of_row(facts, extent, gcd(extent, lanes));
     Ok(Sketch { lanes, unroll, rows, run, constant: facts.constants(false), ..facts.plain() })
 }

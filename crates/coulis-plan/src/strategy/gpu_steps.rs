@@ -10,7 +10,7 @@ use coulis_tensor::{IterKind, IterVar, Tensor};
 
 use super::kept::own_words;
 use super::steps::same_axis;
-use super::{Decline, Facts, Sketch, ceil_div, floor_pow2, state_bytes};
+use super::{Decline, Facts, Sketch, ceil_div, floor_pow2, gcd, state_bytes};
 use crate::program::Spec;
 
 /// Threads of a block that has nothing to fold together.
@@ -234,16 +234,9 @@ pub fn dense_rows_of(facts: &Facts, mut arrays: Range<usize>) -> Result<(i64, i6
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
     let dims = &facts.spec.problem.dims;
-    let is_dense = |array: usize| {
-        dims[0].strides[array] == dims[1].extent
-            && dims[1].strides[array] == 1
-            && facts.spec.offset(array) % widest_access(facts) == 0
-    };
+    let is_dense = |array: usize| dims[0].strides[array] == dims[1].extent && dims[1].strides[array] == 1;
     if dims.len() != 2 || dims[0].is_reduced() || !arrays.all(is_dense) {
-        return Err(Decline::new(
-            "rows one after another without gaps from where every access may begin",
-            "others",
-        ));
+        return Err(Decline::new("rows one after another without gaps", "others"));
     }
     let inputs: i64 = facts.spec.inputs.iter().map(|d| d.bytes() as i64).sum();
     Ok((extent, extent * (inputs + i64::from(facts.spec.mask))))
@@ -283,6 +276,11 @@ pub fn fold_own_row(
         s.in_runs(state, &word)?;
     }
     Ok((word, lane))
+}
+
+/// Elements that an access of a slab takes, which begins where that of the first row may.
+pub fn slab_access(facts: &Facts) -> i64 {
+    (0..facts.spec.n_read()).fold(widest_access(facts), |lanes, array| gcd(lanes, facts.spec.offset(array)))
 }
 
 /// Elements that the widest access of the widest input takes.
