@@ -10,7 +10,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use coulis::TargetChoice;
-use coulis::text::{Verdict, emit_cuda, explain, lower};
+use coulis::text::{Verdict, emit_cuda, explain, kernels, lower};
+use coulis_ir::verify::verify;
+use coulis_lower::PASSES;
 use coulis_tile::{COPIES, Op, REDUCTIONS, Variant};
 
 fn root() -> PathBuf {
@@ -142,6 +144,22 @@ fn contents() -> String {
     table(&mut text, COPIES);
     text.push_str(WITHOUT);
     text
+}
+
+#[test]
+fn what_is_printed_between_two_passes_has_what_its_form_allows() {
+    let names = REDUCTIONS.iter().map(|v| v.name).chain(COPIES.iter().map(|v| v.name));
+    for name in names {
+        let (program, arch) = demonstration(name);
+        let target = TargetChoice::Cuda { arch: Some(arch) };
+        for pass in PASSES {
+            let text = lower(&program, Some(pass.name), Some(&target)).unwrap();
+            for kernel in kernels(&text).unwrap() {
+                let found = verify(kernel).err();
+                assert!(found.is_none(), "{name} after {}: {}", pass.name, found.unwrap());
+            }
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! Source: seed 000, which has one set and up to 32 lanes an output whatever the number of outputs, and threads in
 //! multiples of the lanes.
 
-use coulis_ir::{Buffer, DType, Element, ExecScope, Expr, LoopKind, MemScope, Stmt, Var};
+use coulis_ir::{Buffer, DType, Element, ExecScope, Expr, MemScope, Stmt};
 
 use crate::block::{constant, scaled};
 use crate::facts::Facts;
@@ -21,7 +21,7 @@ use crate::overlap::APART;
 use crate::reduce::lanes::{Lanes, mask_below};
 use crate::reduce::shuffle::received;
 use crate::reduce::state::{State, store_all};
-use crate::reduce::walk::{Walk, affine, moved, repeat};
+use crate::reduce::walk::{Walk, affine, in_lanes, moved, repeat};
 use crate::reduce::{Instructions, element, shared_states, threadwise};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal};
@@ -312,9 +312,7 @@ fn take_vector(
     let coords = walk.coords(p, q);
     let mut stmts = Vec::new();
     for (src, to) in facts.srcs.iter().zip(vectors) {
-        let v = Var::size("v", DType::I32);
-        let store = Stmt::store(to, [v.expr()], src.value(&moved(coords.clone(), &v.expr())));
-        stmts.push(Stmt::for_(v, constant(0), constant(n), LoopKind::Vectorized, store));
+        stmts.push(in_lanes(n, |v| Stmt::store(to, [v.clone()], src.value(&moved(coords.clone(), v)))));
     }
     for at in 0..n {
         let elements: Vec<Expr> = vectors.iter().map(|v| v.at([constant(at)])).collect();

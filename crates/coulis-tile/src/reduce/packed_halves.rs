@@ -9,16 +9,14 @@
 //! Everything else of a call, who folds what and where results go, is that of the variant that would take it
 //! otherwise: `local`, `shared` or `mixed`. Source: PTX ISA, `max.NaN.f16x2`, `max.NaN.bf16x2`.
 
-use coulis_ir::{
-    Buffer, DType, ExecScope, Expr, Intrinsic, LoopKind, MemScope, Reducer, Stmt, TargetKind, Var,
-};
+use coulis_ir::{Buffer, DType, ExecScope, Expr, Intrinsic, MemScope, Reducer, Stmt, TargetKind, Var};
 
 use crate::block::constant;
 use crate::facts::{Facts, is_row_major};
 use crate::need::{Need, THREADS, wanted};
 use crate::reduce::state::State;
 use crate::reduce::view::View;
-use crate::reduce::walk::{Walk, affine, repeat};
+use crate::reduce::walk::{Walk, affine, in_lanes, repeat};
 use crate::reduce::{Instructions, cooperative, local, mixed, shared, threadwise};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
@@ -149,9 +147,7 @@ impl Halves {
         let Some(all) = registers.first() else { return Stmt::NOP };
         let of_two = |a: Expr, b: Expr| Expr::call(self.of, vec![a, b.clone(), b]);
         let each = |value: &dyn Fn(&Expr) -> Expr| {
-            let lane = Var::size("v", DType::I32);
-            let store = Stmt::store(all, [lane.expr()], value(&lane.expr()));
-            Stmt::for_(lane, constant(0), constant(self.lanes), LoopKind::Vectorized, store)
+            in_lanes(self.lanes, |lane| Stmt::store(all, [lane.clone()], value(lane)))
         };
         let mut stmts = vec![each(&|lane| element(&constant(0), lane))];
         if n > 1 {
@@ -160,12 +156,13 @@ impl Halves {
                 each(&|lane| of_two(all.at([lane.clone()]), element(&t, lane)))
             }));
         }
-        let lanes = |first: u32, n: u32| Expr::ramp(constant(first), constant(1), n);
         let mut live = self.lanes;
         for pair in registers.windows(2) {
             live /= 2;
-            let [low, high] = [0, live].map(|first| pair[0].at([lanes(first, live)]));
-            stmts.push(Stmt::store(&pair[1], [lanes(0, live)], of_two(low, high)));
+            stmts.push(in_lanes(live, |lane| {
+                let [low, high] = [0, live].map(|first| pair[0].at([affine(lane, 1, &constant(first))]));
+                Stmt::store(&pair[1], [lane.clone()], of_two(low, high))
+            }));
         }
         for (two, lane) in registers.last().into_iter().flat_map(|two| [(two, 0), (two, 1)]) {
             stmts.push(state.take(&[two.at([constant(lane)])], Expr::int_of(0, DType::I64)));

@@ -18,7 +18,7 @@ use crate::facts::{Facts, finishes_nothing};
 use crate::need::{NO_LANES, NO_THREAD_REDUCE, Need, SIZES, wanted};
 use crate::overlap::APART;
 use crate::reduce::state::lifts_nothing;
-use crate::reduce::walk::{Walk, affine, is_private, repeat};
+use crate::reduce::walk::{Walk, affine, in_lanes, is_private, repeat};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
@@ -177,19 +177,11 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Elements from `first` on, `lanes` of them.
-    fn at(&self, first: &Expr, lanes: u32) -> Expr {
-        let place = self.facts.srcs[0].element(&self.walk.coords(self.output, first));
-        let mut indices = place.indices;
-        if let Some(last) = indices.last_mut().filter(|_| lanes > 1) {
-            *last = ramp(last, lanes);
-        }
-        Expr::load(place.buffer, indices)
+    /// Element `q`.
+    fn at(&self, q: &Expr) -> Expr {
+        let place = self.facts.srcs[0].element(&self.walk.coords(self.output, q));
+        Expr::load(place.buffer, place.indices)
     }
-}
-
-fn ramp(first: &Expr, lanes: u32) -> Expr {
-    Expr::ramp(first.clone(), Expr::int_of(1, first.dtype()), lanes)
 }
 
 fn steps(facts: &Facts) -> Result<Steps, String> {
@@ -220,17 +212,25 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
 }
 
 fn sum(partials: &Buffer, source: &Source, old: Option<Expr>, n: u32) -> (Vec<Stmt>, Expr) {
-    let pair = |at: u32| vec![ramp(&constant(at), 2)];
     let one = |at: u32| partials.at([constant(at)]);
+    let plus = |at: &Expr, lane: &Expr| affine(at, 1, lane);
     let ftz = source.facts.options.ftz;
-    let add = |to: u32, what: Expr| {
-        let (own, what) = (partials.at(pair(to)), what);
-        let sum = if ftz { Expr::call(Intrinsic::AddFtz, vec![own, what]) } else { own + what };
-        Stmt::store(partials, pair(to), sum)
+    let add = |to: u32, what: &dyn Fn(&Expr) -> Expr| {
+        in_lanes(2, |lane| {
+            let place = plus(lane, &constant(to));
+            let (own, what) = (partials.at([place.clone()]), what(lane));
+            let sum = if ftz { Expr::call(Intrinsic::AddFtz, vec![own, what]) } else { own + what };
+            Stmt::store(partials, [place], sum)
+        })
     };
     let mut stmts: Vec<Stmt> = (0..CHUNK)
         .step_by(2)
-        .map(|at| Stmt::store(partials, pair(at), source.at(&constant(at), 2)))
+        .map(|at| {
+            in_lanes(2, |lane| {
+                let place = plus(lane, &constant(at));
+                Stmt::store(partials, [place.clone()], source.at(&place))
+            })
+        })
         .collect();
     if let Some(old) = old {
         stmts.push(Stmt::store(partials, [constant(0)], one(0) + old));
@@ -239,18 +239,20 @@ fn sum(partials: &Buffer, source: &Source, old: Option<Expr>, n: u32) -> (Vec<St
         stmts.push(repeat("chunk", n / CHUNK - 1, |c| {
             let first = affine(c, CHUNK, &constant(CHUNK));
             Stmt::seq(
-                (0..CHUNK).step_by(2).map(|at| add(at, source.at(&affine(&first, 1, &constant(at)), 2))),
+                (0..CHUNK)
+                    .step_by(2)
+                    .map(|at| add(at, &|lane| source.at(&plus(&plus(&first, &constant(at)), lane)))),
             )
         }));
     }
     if !n.is_multiple_of(CHUNK) {
         stmts.push(repeat("rest", n % CHUNK, |r| {
             let at = affine(r, 1, &constant(n - n % CHUNK));
-            Stmt::store(partials, [constant(0)], one(0) + source.at(&at, 1))
+            Stmt::store(partials, [constant(0)], one(0) + source.at(&at))
         }));
     }
     for (to, from) in [(0, 2), (4, 6), (0, 4)] {
-        stmts.push(add(to, partials.at(pair(from))));
+        stmts.push(add(to, &|lane| partials.at([plus(lane, &constant(from))])));
     }
     (stmts, one(0) + one(1))
 }
@@ -264,7 +266,7 @@ fn extremum(
 ) -> (Vec<Stmt>, Expr) {
     let one = |at: u32| partials.at([constant(at)]);
     let of = |a: Expr, b: Expr, c: Expr| Expr::call(of_three, vec![a, b, c]);
-    let two = |first: &Expr| [source.at(first, 1), source.at(&affine(first, 1, &constant(1)), 1)];
+    let two = |first: &Expr| [source.at(first), source.at(&affine(first, 1, &constant(1)))];
     let mut stmts: Vec<Stmt> = (0..CHUNK / 2)
         .map(|at| {
             let [a, b] = two(&constant(2 * at));
@@ -283,7 +285,7 @@ fn extremum(
     }
     if !n.is_multiple_of(CHUNK) {
         stmts.push(repeat("rest", n % CHUNK, |r| {
-            let x = source.at(&affine(r, 1, &constant(n - n % CHUNK)), 1);
+            let x = source.at(&affine(r, 1, &constant(n - n % CHUNK)));
             Stmt::store(partials, [constant(0)], of(one(0), x.clone(), x))
         }));
     }

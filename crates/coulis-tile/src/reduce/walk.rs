@@ -1,6 +1,6 @@
 //! The elements of a reduction of addressable operands: outputs and the elements of each, counted row-major.
 
-use coulis_ir::{DType, Element, Expr, MemScope, Stmt, Var};
+use coulis_ir::{DType, Element, Expr, LoopKind, MemScope, Stmt, Var};
 
 use crate::block::constant;
 use crate::call::Operand;
@@ -137,6 +137,13 @@ pub(crate) fn repeat(name: &str, n: u32, body: impl FnOnce(&Expr) -> Stmt) -> St
     let var = Var::new(name, DType::I32);
     let body = body(&var.expr());
     Stmt::range(var, constant(n), body)
+}
+
+/// Does `body` in lanes 0 to `n - 1` at once; `n` is at least 2.
+pub(crate) fn in_lanes(n: u32, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
+    let lane = Var::size("v", DType::I32);
+    let body = body(&lane.expr());
+    Stmt::for_(lane, constant(0), constant(n), LoopKind::Vectorized, body)
 }
 
 /// `a * factor + b` without zeros and ones.
