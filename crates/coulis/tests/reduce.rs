@@ -272,6 +272,28 @@ fn a_weighted_mean_whose_weights_cancel_is_neither_right_nor_wrong() {
 }
 
 #[test]
+fn sums_that_may_leave_the_range_of_float64_on_the_way_are_neither_right_nor_wrong() {
+    let n = 128;
+    let row = |of: &dyn Fn(usize) -> f64| (0..n).map(of).collect::<Vec<f64>>();
+    let sign = |at: usize| if at.is_multiple_of(2) { 1e308 } else { -1e308 };
+    let rows = [row(&|_| 1e308), row(&sign), row(&|at| sign(at) / n as f64), row(&|_| f64::INFINITY)];
+    let input = array(DType::F64, &[4, n as i64], &rows.concat());
+    let request = executed(&["sum", "mean", "norm1"], &[1]);
+    let mut outcome = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap();
+    let report = |outcome: &coulis::Outcome| {
+        coulis::reduce::verify_outcome(std::slice::from_ref(&input), &request, outcome).unwrap()
+    };
+    let found = report(&outcome);
+    assert!(found.is_right(), "{found:?}");
+    assert!(found.results.iter().all(|result| result.n_checked == 2), "{found:?}");
+    assert_eq!(found.notes.len(), 3);
+    for wrong in [[0.0, 0.0, 1e300, f64::INFINITY], [0.0, 0.0, 0.0, 1.0]] {
+        outcome.results[1].array = array(DType::F64, &[4], &wrong);
+        assert!(!report(&outcome).is_right(), "{wrong:?}");
+    }
+}
+
+#[test]
 fn initial_values_that_no_fold_takes_are_refused_by_name() {
     let input = array(DType::I8, &[2, 2], &[1.0; 4]);
     let cases = [

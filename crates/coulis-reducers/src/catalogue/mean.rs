@@ -5,7 +5,7 @@ use coulis_ir::{DType, Reducer};
 use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
-use crate::exact::answer::{Answer, float, same};
+use crate::exact::answer::{Answer, from_sum, same};
 use crate::exact::moments;
 use crate::shape::total::{Degree, Total, add_count, statistic, statistic_result};
 
@@ -24,7 +24,8 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, _| {
-        moments::float((m.sum.double() / m.count()).value(), m.magnitude.double().value() / m.n as f64)
+        let scale = m.magnitude.double().value() / m.n as f64;
+        moments::from_sum(m.magnitude, (m.sum.double() / m.count()).value(), scale)
     }),
 };
 
@@ -40,5 +41,5 @@ fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
 fn exact(case: &Case) -> Answer {
     let sum = case.sum(0, same);
     let n = case.len() as f64;
-    float(sum.over(n.into()).value(), sum.magnitude_over(n))
+    from_sum(&sum, sum.over(n.into()).value(), sum.magnitude_over(n))
 }

@@ -113,6 +113,12 @@ impl ExactSum {
         self.small / n + self.large / n * LARGE
     }
 
+    /// Whether some order of adding what was added, all of it finite, leaves the range of `float64` on the way.
+    pub fn may_overflow(&self) -> bool {
+        let is_finite = !(self.nan || self.above || self.below);
+        is_finite && self.magnitude().is_infinite()
+    }
+
     /// Brings every digit but the highest into `0..2^32`.
     fn carry(&mut self) {
         let mut carry = 0;
@@ -268,6 +274,21 @@ mod tests {
         let mut plain = ExactSum::new();
         row.iter().for_each(|v| plain.add(v / 1024.0));
         assert_eq!(over(&row, 19.0).0, plain.over(19.0.into()).value() * 1024.0);
+    }
+
+    #[test]
+    fn finite_values_whose_magnitudes_add_up_to_an_infinity_may_overflow() {
+        let check = |values: &[f64], want: bool| {
+            let mut sum = ExactSum::new();
+            values.iter().for_each(|v| sum.add(*v));
+            assert_eq!(sum.may_overflow(), want, "{values:?}");
+        };
+        check(&[f64::MAX], false);
+        check(&[f64::MAX / 2.0, -f64::MAX / 2.0], false);
+        check(&[f64::MAX, -f64::MAX], true);
+        check(&[f64::INFINITY, 1.0], false);
+        check(&[f64::NAN, f64::MAX, f64::MAX], false);
+        check(&[], false);
     }
 
     #[test]

@@ -103,7 +103,12 @@ pub(crate) fn same(value: Value) -> Value {
 
 /// The sum itself as a result.
 pub(crate) fn of_sum(sum: &ExactSum) -> Answer {
-    float(sum.value(), sum.magnitude())
+    from_sum(sum, sum.value(), sum.magnitude())
+}
+
+/// A float result that is made of a sum; nothing is promised where adding up may leave the range of `float64`.
+pub(crate) fn from_sum(sum: &ExactSum, value: f64, scale: f64) -> Answer {
+    Ok(vec![Exact { is_bounded: !sum.may_overflow(), ..Exact::new(Value::Float(value), scale) }])
 }
 
 /// The extremum of a measure of the elements.

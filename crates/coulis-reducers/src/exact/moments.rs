@@ -73,7 +73,9 @@ impl Moments {
     /// A sum as a result; `magnitude` is the sum of its terms' magnitudes.
     pub(crate) fn total(&self, sum: Total, magnitude: Total, request: &ReducerRequest) -> Option<Vec<Exact>> {
         match request.acc {
-            _ if self.dtype.is_float() => float(sum.double().value(), magnitude.double().value()),
+            _ if self.dtype.is_float() => {
+                from_sum(magnitude, sum.double().value(), magnitude.double().value())
+            }
             None => int(sum.int),
             // What it wraps at, or rounds to, is the accumulator's matter.
             Some(_) => None,
@@ -112,6 +114,13 @@ impl Moments {
 /// A float result; `scale` as in [`Exact`].
 pub(crate) fn float(value: f64, scale: f64) -> Option<Vec<Exact>> {
     Some(vec![Exact::new(Value::Float(value), scale)])
+}
+
+/// A float result that is made of a sum of terms of that magnitude; nothing is promised where adding up may leave the
+/// range of `float64`.
+pub(crate) fn from_sum(magnitude: Total, value: f64, scale: f64) -> Option<Vec<Exact>> {
+    let is_bounded = magnitude.double().value().is_finite();
+    Some(vec![Exact { is_bounded, ..Exact::new(Value::Float(value), scale) }])
 }
 
 /// A float result whose error is relative to itself.
