@@ -16,7 +16,7 @@ use crate::values::{
 /// The machine that something is shown for.
 #[derive(clap::Args)]
 pub struct TargetArgs {
-    /// Target to plan for, which need not be here: cpu, cuda or hip
+    /// Target, which need not be here: cpu, cuda or hip
     #[arg(long, value_name = "T")]
     target: Option<String>,
     /// Architecture of the target, as sm_90a

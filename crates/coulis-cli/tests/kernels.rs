@@ -172,6 +172,11 @@ fn a_tile_program_goes_from_text_to_an_answer_and_to_cuda() {
     assert_eq!(answer(&words), "B float32 [2]: 3.0 12.0\n");
     let cuda = answer(&["lower", TILES, "--target", "cuda", "--arch", "sm_100a", "--emit", "cuda"]);
     assert!(cuda.contains("__shfl_down_sync(") && cuda.contains("__launch_bounds__(64)"), "{cuda}");
+    assert_eq!(answer(&["lower", TILES, "--arch", "sm_100a", "--emit", "cuda"]), cuda);
+    for shown in [&[][..], &["--after", "dispatch_tiles"]] {
+        let lowered = |on: &[&str]| answer(&[&["lower", TILES][..], on, shown].concat());
+        assert_eq!(lowered(&[]), lowered(&["--target", "cuda"]));
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `coulis lower FILE.py [--target] [--arch] [--emit] [--after PASS] [--passes]`: a kernel after its passes,
-//! or the text that is made of it. FILE.py is parsed, never executed. A kernel in Flat form has no passes
+//! or the text that is made of it. FILE.py is parsed, never executed. Without a target a kernel of threads is lowered
+//! for a GPU and any other for this CPU; `--arch` names a GPU. A kernel in Flat form has no passes
 //! before it and is checked as it stands. CUDA text needs nothing but coulis; PTX, cubin and SASS need NVRTC,
 //! and SASS the disassembler. HIP is not built yet.
 
@@ -11,6 +12,7 @@ use coulis::{Error, TargetChoice};
 use crate::command::{Command, Entry};
 use crate::failure::{Failure, not_built};
 use crate::output::{answer, answer_bytes};
+use crate::request::TargetArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,25 +41,14 @@ enum Emit {
     Sass,
 }
 
-/// A kind of target.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Target {
-    /// The CPU.
-    Cpu,
-    /// NVIDIA GPUs.
-    Cuda,
-    /// AMD GPUs.
-    Hip,
-}
-
 impl Emit {
     /// The target that it is the text of; the kernel is shown for any.
-    fn target(self) -> Option<Target> {
+    fn target(self) -> Option<&'static str> {
         match self {
             Emit::Tir => None,
-            Emit::C => Some(Target::Cpu),
-            Emit::Cuda | Emit::Ptx | Emit::Cubin | Emit::Sass => Some(Target::Cuda),
-            Emit::Hip => Some(Target::Hip),
+            Emit::C => Some("cpu"),
+            Emit::Cuda | Emit::Ptx | Emit::Cubin | Emit::Sass => Some("cuda"),
+            Emit::Hip => Some("hip"),
         }
     }
 }
@@ -72,12 +63,8 @@ struct Args {
     /// Kernel text; - for standard input
     #[arg(value_name = "FILE.py", required_unless_present = "passes")]
     file: Option<PathBuf>,
-    /// Kind of target
-    #[arg(long, value_enum)]
-    target: Option<Target>,
-    /// Architecture; the device's without it, else sm_90a
-    #[arg(long, value_name = "A")]
-    arch: Option<String>,
+    #[command(flatten)]
+    target: TargetArgs,
     /// What is printed
     #[arg(long, value_enum)]
     emit: Option<Emit>,
@@ -90,35 +77,29 @@ struct Args {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    if let (Some(asked), Some(emit)) = (args.target, args.emit)
+    let target = args.target.choice("lower")?;
+    let asked = target.as_ref().map(|target| match target {
+        TargetChoice::Cpu => "cpu",
+        TargetChoice::Cuda { .. } => "cuda",
+    });
+    if let (Some(asked), Some(emit)) = (asked, args.emit)
         && let Some(legal) = emit.target().filter(|legal| *legal != asked)
     {
-        let message = format!(
-            "--emit {} is for --target {}, got --target {}",
-            name_of(emit),
-            name_of(legal),
-            name_of(asked)
-        );
+        let message = format!("--emit {} is for --target {legal}, got --target {asked}", name_of(emit));
         return Err(Error::user("cli/emit", message).into());
     }
-    let target = match args.target {
-        None | Some(Target::Cpu) if args.arch.is_some() => {
-            return Err(Error::user("cli/arch", "--arch belongs to --target cuda").into());
-        }
-        None | Some(Target::Cpu) => TargetChoice::Cpu,
-        Some(Target::Cuda) => TargetChoice::Cuda { arch: args.arch.clone() },
-        Some(Target::Hip) => return Err(not_built("lower --target hip")),
-    };
     let Some(file) = args.file.as_ref().filter(|_| !args.passes) else {
         return answer(&passes());
     };
+    // What is emitted for GPUs is emitted for one where no target is named.
+    let gpu = || target.clone().unwrap_or(TargetChoice::Cuda { arch: None });
     match args.emit {
-        None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref(), Some(&target))?),
+        None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref(), target.as_ref())?),
         Some(Emit::C) => answer(&emit_c(&read(file)?)?),
-        Some(Emit::Cuda) => answer(&emit_cuda(&read(file)?, &on_gpu(target))?),
-        Some(Emit::Ptx) => binary(file, target, CudaBinary::Ptx),
-        Some(Emit::Cubin) => binary(file, target, CudaBinary::Cubin),
-        Some(Emit::Sass) => binary(file, target, CudaBinary::Sass),
+        Some(Emit::Cuda) => answer(&emit_cuda(&read(file)?, &gpu())?),
+        Some(Emit::Ptx) => binary(file, &gpu(), CudaBinary::Ptx),
+        Some(Emit::Cubin) => binary(file, &gpu(), CudaBinary::Cubin),
+        Some(Emit::Sass) => binary(file, &gpu(), CudaBinary::Sass),
         Some(Emit::Hip) => Err(not_built("lower --emit hip")),
     }
 }
@@ -128,11 +109,6 @@ fn name_of(value: impl clap::ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// What is emitted for GPUs is emitted for one where no target is named.
-fn on_gpu(target: TargetChoice) -> TargetChoice {
-    if target == TargetChoice::Cpu { TargetChoice::Cuda { arch: None } } else { target }
-}
-
-fn binary(file: &Path, target: TargetChoice, to: CudaBinary) -> Result<(), Failure> {
-    answer_bytes(&emit_cuda_binary(&read(file)?, &on_gpu(target), to)?)
+fn binary(file: &Path, target: &TargetChoice, to: CudaBinary) -> Result<(), Failure> {
+    answer_bytes(&emit_cuda_binary(&read(file)?, target, to)?)
 }
