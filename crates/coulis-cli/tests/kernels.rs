@@ -113,6 +113,15 @@ fn arguments_of_a_run_are_checked() {
         &["--arg", &format!("A={array}"), "--arg", "n=5"],
         "error[call/size]: size `n` is given as 5, and the arguments make it 2",
     );
+    let given = format!("A={array}");
+    for name in ["out.npy", "out"] {
+        run(
+            &["--arg", &given, "--out", name],
+            &format!(
+                "error[write/results]: cannot write `{name}`: buffers are written by name, to a .npz file"
+            ),
+        );
+    }
     let text = "@T.prim_func\ndef fill(B: T.Buffer((1,), \"int32\"), n: T.int32):\n    B[0] = n\n";
     refused(
         &["run", &folder.file("fill.py", text.as_bytes()), "--device", "cpu", "--arg", "n=99999999999"],

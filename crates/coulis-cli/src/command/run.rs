@@ -1,7 +1,7 @@
 //! `coulis run FILE.py --device sim|cpu|cuda [--arg NAME=FILE.npy|NUMBER ...] [...]`: runs a kernel file on arrays.
 //!
-//! Every buffer that the kernel stores to is shown after the run; `--out` keeps every buffer. A number may be
-//! given for a scalar parameter and for a size that occurs in a shape. The simulator reports violations on
+//! Every buffer that the kernel stores to is shown after the run; `--out` keeps every buffer. An integer may be
+//! given for an integer parameter and for a size that occurs in a shape. The simulator reports violations on
 //! standard error, and the exit code is 1; it stops one that does not come to an end after `--max-steps`
 //! statements, and the exit code is 2. Ctrl-C ends the command at any time.
 
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use coulis::text::{compile_one, read as read_text};
 use coulis::{
-    Arguments, Array, Called, CompileOptions, DeviceChoice, Error, NamedArray, ReadOptions, Value,
-    WriteError, read, write_npz,
+    Arguments, Array, Called, CompileOptions, DeviceChoice, Error, NamedArray, ReadOptions, Value, read,
+    write_npz,
 };
 
 use crate::command::{Command, Entry};
@@ -53,7 +53,7 @@ struct Args {
     /// Where to run
     #[arg(long, value_enum)]
     device: Device,
-    /// Value of a parameter: an array file or a number; a buffer is named without a trailing _ptr
+    /// Value of a parameter: an array file or an integer; a buffer is named without a trailing _ptr
     #[arg(long = "arg", value_name = "NAME=FILE.npy|NUMBER")]
     args: Vec<String>,
     /// Fill the buffers that the kernel reads and that are not given
@@ -94,7 +94,9 @@ fn run(args: &Args) -> Result<(), Failure> {
         },
     };
     if let Some(path) = args.out.as_ref().filter(|path| path.extension().is_none_or(|e| e != "npz")) {
-        return Err(WriteError::UnknownExtension { path: path.clone() }.into());
+        let message =
+            format!("cannot write `{}`: buffers are written by name, to a .npz file", path.display());
+        return Err(Error::user("write/results", message).into());
     }
     let options = CompileOptions { device, threads: None, max_steps: args.max_steps };
     let function = compile_one(&read_text(&args.file)?, &options)?;
