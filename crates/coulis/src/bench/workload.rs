@@ -98,6 +98,16 @@ pub enum SuiteError {
         /// What stands there, as JSON.
         found: String,
     },
+    /// A member that no workload has.
+    #[error("workload {at} (`{id}`): there is no member `{member}`; members are {}", MEMBERS.join(", "))]
+    Unknown {
+        /// Place in the list, from 0.
+        at: usize,
+        /// Its id.
+        id: String,
+        /// The member.
+        member: String,
+    },
     /// An element type that is none.
     #[error("workload {at} (`{id}`): {source}")]
     DType {
@@ -113,6 +123,9 @@ pub enum SuiteError {
 fn named(id: &str) -> String {
     if id.is_empty() { String::new() } else { format!(" (`{id}`)") }
 }
+
+/// What a workload may say.
+const MEMBERS: [&str; 9] = ["id", "dtype", "shape", "strides", "start", "axes", "ops", "out_dtype", "plan"];
 
 /// Reads a suite: `{"workloads": [{"id", "dtype", "shape", "strides"?, "start"?, "axes", "ops", "out_dtype"?, "plan"?}]}`,
 /// or the list alone. A plan is an object with the name of a `strategy` and a value for each parameter that is not the planner's.
@@ -154,7 +167,7 @@ fn workload(at: usize, entry: &Value) -> Result<Workload, SuiteError> {
     let ops = member("ops")
         .and_then(Value::as_array)
         .and_then(|ops| ops.iter().map(|op| op.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>());
-    Ok(Workload {
+    let workload = Workload {
         dtype: dtype("dtype")?.ok_or_else(|| wrong("dtype", "the name of an element type"))?,
         strides: match member("strides") {
             None => None,
@@ -179,8 +192,13 @@ fn workload(at: usize, entry: &Value) -> Result<Workload, SuiteError> {
             None => None,
             Some(found) => Some(plan(found).ok_or_else(|| wrong("plan", "a `strategy` and its parameters"))?),
         },
-        id,
-    })
+        id: id.clone(),
+    };
+    let mut members = entry.as_object().into_iter().flat_map(|members| members.keys());
+    match members.find(|name| !MEMBERS.contains(&name.as_str())) {
+        Some(member) => Err(SuiteError::Unknown { at, id, member: member.clone() }),
+        None => Ok(workload),
+    }
 }
 
 fn plan(value: &Value) -> Option<(String, Vec<(Knob, i64)>)> {
@@ -258,6 +276,12 @@ mod tests {
                 "\"dtype\"",
                 "\"type\"",
                 "workload 0 (`a`): `dtype` is to be the name of an element type, got nothing",
+            ),
+            (
+                "\"axes\"",
+                "\"axis\"",
+                "workload 0 (`a`): there is no member `axis`; members are id, dtype, shape, strides, start, axes, ops, \
+                 out_dtype, plan",
             ),
         ] {
             assert_eq!(parse_suite(&ONE.replace(from, to)).unwrap_err().to_string(), want);
