@@ -28,8 +28,10 @@ pub struct TileKernel {
     stmts: Vec<Stmt>,
 }
 
+/// Constants, `int64` where they need that, as a text's are.
 fn extents(shape: &[i64]) -> Vec<Expr> {
-    shape.iter().map(|n| Expr::int_of(i128::from(*n), DType::I32)).collect()
+    let dtype = |n: i64| if i32::try_from(n).is_ok() { DType::I32 } else { DType::I64 };
+    shape.iter().map(|&n| Expr::int_of(i128::from(n), dtype(n))).collect()
 }
 
 impl TileKernel {
@@ -231,10 +233,12 @@ impl TileKernel {
 
     /// `for names in T.grid(sizes):`, the first name outermost.
     pub fn grid(&mut self, names: &[&str], sizes: &[i64], body: impl FnOnce(&mut TileKernel, Vec<Expr>)) {
-        let vars: Vec<Var> = names.iter().map(|name| Var::new(name, DType::I32)).collect();
+        let sizes = extents(sizes);
+        let vars: Vec<Var> =
+            names.iter().zip(&sizes).map(|(name, size)| Var::new(name, size.dtype())).collect();
         let indices = vars.iter().map(Var::expr).collect();
         let body = self.block(|kernel| body(kernel, indices));
-        let nest = vars.into_iter().zip(extents(sizes)).rev();
+        let nest = vars.into_iter().zip(sizes).rev();
         self.stmts.push(nest.fold(body, |body, (var, extent)| Stmt::range(var, extent, body)));
     }
 
@@ -290,6 +294,28 @@ def rows(A_ptr: T.handle, B_ptr: T.handle):
         k.serial("i", 4, |k, i| {
             k.under(tid.equal(Expr::int(0)), |k| k.store(&b, [bx, i.clone()], t.at([i])));
         });
+        let read = coulis_script::parse_module(text).expect("the text is right").remove(0);
+        assert_eq!(k.finish(), read);
+    }
+
+    #[test]
+    fn extents_beyond_int32_are_what_a_text_makes_of_them() {
+        let text = r#"
+@T.prim_func
+def f(A_ptr: T.handle):
+    A = T.match_buffer(A_ptr, (4294967300, 2), "int8")
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([32])
+    for i, j in T.grid(4294967300, 2):
+        A[i, j] = T.int8(0)
+"#;
+        let mut k = TileKernel::new("f");
+        let a = k.param("A", DType::I8, &[4_294_967_300, 2]);
+        k.device_entry();
+        k.ids(ScopeId::Cta, &[], &[1]);
+        k.ids(ScopeId::Thread, &[], &[32]);
+        k.grid(&["i", "j"], &[4_294_967_300, 2], |k, at| k.store(&a, at, Expr::int_of(0, DType::I8)));
         let read = coulis_script::parse_module(text).expect("the text is right").remove(0);
         assert_eq!(k.finish(), read);
     }
