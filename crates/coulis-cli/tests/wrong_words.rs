@@ -104,6 +104,30 @@ fn an_array_is_explained_for_given_ops_only() {
 }
 
 #[test]
+fn flags_of_a_suite_and_of_one_workload_do_not_mix() {
+    let shape: &[&str] = &["bench", "-D", "4,4", "--axis", "1", "--ops", "sum"];
+    let latency: &[&str] = &["bench", "--latency"];
+    let tuned: &[&str] = &["tune", "-D", "4,4", "--ops", "sum"];
+    for (words, flag) in [
+        (shape, &["--turns"][..]),
+        (shape, &["--seconds", "1"]),
+        (shape, &["--max-bytes", "4"]),
+        (latency, &["--turns"]),
+        (latency, &["--seconds", "1"]),
+        (latency, &["--rep", "3"]),
+        (latency, &["-v", "0"]),
+        (latency, &["3", "1"]),
+        (tuned, &["--max-bytes", "4"]),
+        (&["tune", "--suite", "s.json"], &["--dtype", "f64"]),
+    ] {
+        let words = [words, flag].concat();
+        let found = coulis(&words);
+        let said = String::from_utf8_lossy(&found.stderr).into_owned();
+        assert!(found.status.code() == Some(2) && said.contains("cannot be used with"), "{words:?}: {said}");
+    }
+}
+
+#[test]
 fn commands_that_are_not_built_yet_say_so() {
     for (words, command) in [
         (&["lower", "a.py", "--target", "hip"][..], "lower --target hip"),

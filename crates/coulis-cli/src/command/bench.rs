@@ -37,6 +37,9 @@ Examples:
   coulis bench --suite workloads.json --format json
   coulis bench --latency                            what a first call costs";
 
+/// What stands in the place of a suite, to which some flags belong.
+const OF_NO_SUITE: [&str; 2] = ["shape", "latency"];
+
 /// How the report is written.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
@@ -88,16 +91,16 @@ struct Args {
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["shape", "init", "time", "axis", "ops", "dtype", "rep"])]
     suite: Option<PathBuf>,
     /// Largest input of a suite, in bytes; first axes are halved until it fits
-    #[arg(long, value_name = "N", default_value_t = 1 << 30, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1 << 30, value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = OF_NO_SUITE)]
     max_bytes: u64,
     /// Seconds to time each workload of a suite, about
-    #[arg(long, value_name = "S", default_value_t = 0.5, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", default_value_t = 0.5, allow_hyphen_values = true, conflicts_with_all = OF_NO_SUITE)]
     seconds: f64,
     /// Time one turn of the suite for each line on standard input
-    #[arg(long, requires = "suite", conflicts_with = "seconds")]
+    #[arg(long, conflicts_with_all = OF_NO_SUITE, conflicts_with = "seconds")]
     turns: bool,
     /// Time the parts of a first call on an array of 16 numbers
-    #[arg(long, conflicts_with_all = ["shape", "suite", "axis", "ops", "dtype"])]
+    #[arg(long, conflicts_with_all = ["shape", "suite", "verify", "init", "time", "axis", "ops", "dtype", "rep"])]
     latency: bool,
     /// Plan as if `coulis tune` had found nothing
     #[arg(long)]

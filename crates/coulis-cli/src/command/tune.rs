@@ -59,10 +59,10 @@ struct Args {
     #[arg(long, value_name = "T", value_parser = dtype, default_value = "float32")]
     dtype: DType,
     /// Workloads to tune
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["shape", "axis", "ops"])]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["shape", "axis", "ops", "dtype"])]
     suite: Option<PathBuf>,
     /// Largest input of a suite, in bytes; first axes are halved until it fits
-    #[arg(long, value_name = "N", default_value_t = 1 << 30, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1 << 30, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "shape")]
     max_bytes: u64,
     /// Where to run: auto (where the data lies, which for files is the CPU), cpu, cuda or cuda:N
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
