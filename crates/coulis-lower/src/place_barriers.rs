@@ -5,7 +5,8 @@
 //! barrier stands only where all threads pass: not under conditions or in loops that differ between threads; a
 //! statement of that kind is one statement here, and threads that would have to wait for each other inside it are
 //! refused. Barriers of the text count; statements of a variant whose barriers order them already are looked at by
-//! what they begin and end with. Order: after launches are unified and virtual threads are loops; before loops
+//! what they begin and end with, and their remarks stay while the kernel is in Nest form, since this pass goes over such
+//! a kernel again where its text is lowered. Order: after launches are unified and virtual threads are loops; before loops
 //! are cut, since a loop with a barrier in it stays whole.
 //!
 //! Source: the placement of barriers in seed 003's lowering, which does not look at divergence.
@@ -44,21 +45,24 @@ pub fn place_barriers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError>
     Ok(Kernel { body, ..kernel })
 }
 
-/// Finds the device kernels, and drops the remarks of variants.
+/// Finds the device kernels.
 fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
     match stmt {
         Stmt::LaunchThread { .. } => {
             let mut place = Place { shared: SharedMemory::of(&stmt), ..Place::default() };
             let (mut pending, known) = (Pending::default(), Known::new(Analyzer::new()));
-            let placed =
-                if place.shared.is_in(&stmt) { place.stmt(stmt, &mut pending, &known)? } else { stmt };
-            Ok(rewrite_stmt(placed, &mut |_| None, &mut |s| match s {
-                Stmt::Annotate { key, body, .. } if key == SYNCHRONIZED || key == HANDED_OVER => *body,
-                other => other,
-            }))
+            if place.shared.is_in(&stmt) { place.stmt(stmt, &mut pending, &known) } else { Ok(stmt) }
         }
         other => try_map_children(other, &mut host),
     }
+}
+
+/// The statement without the remarks that this pass reads, of which a Flat kernel has no use.
+pub(crate) fn without_remarks(stmt: Stmt) -> Stmt {
+    rewrite_stmt(stmt, &mut |_| None, &mut |s| match s {
+        Stmt::Annotate { key, body, .. } if key == SYNCHRONIZED || key == HANDED_OVER => *body,
+        other => other,
+    })
 }
 
 #[derive(Default)]

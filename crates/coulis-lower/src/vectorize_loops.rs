@@ -36,6 +36,7 @@ use crate::independent::{lanes_are_independent, outlives_stores};
 use crate::lane_allocations::expand_allocations;
 use crate::lane_guards::{Part, classify, has_data_guard, has_lane_guard};
 use crate::pass::{Context, LowerError, Pass};
+use crate::place_barriers::without_remarks;
 use crate::simplify::{with_condition, with_let, with_loop, with_turns};
 use crate::vector_expr::{Lanes, NotAVector};
 use crate::walk::{map_children, try_map_children};
@@ -61,6 +62,7 @@ const MANY_LANES: u32 = 8;
 
 /// Turns vectorized loops into vector operations.
 pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
+    let kernel = Kernel { body: without_remarks(kernel.body), ..kernel };
     if !any_stmt(&kernel.body, &mut is_vectorized) {
         return Ok(kernel);
     }
