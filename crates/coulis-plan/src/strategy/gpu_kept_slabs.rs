@@ -36,6 +36,8 @@ const LONGEST: i64 = 128;
 const LONGEST_OF_NARROW: (i64, i64) = (640, 176);
 /// Work of a map that has such functions.
 const WORK: usize = 64;
+/// The same where slabs begin where the widest access may not.
+const LONGEST_OF_NARROW_ACCESSES: i64 = 8;
 /// Longest row of one thread.
 const LONGEST_OF_ONE: i64 = 96;
 /// Bytes of a row and its results of which a multiprocessor's memory holds too few for one thread each.
@@ -78,8 +80,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let written: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
     let bytes = read + extent * written;
     let lanes = slab_access(facts);
-    if lanes == widest_access(facts) && extent % lanes == 0 {
-        return Err(Decline::new("rows that are no whole number of accesses", extent));
+    let widest = widest_access(facts);
+    if extent % widest == 0 || (lanes < widest && extent > LONGEST_OF_NARROW_ACCESSES) {
+        return Err(Decline::new(
+            "rows that are no whole number of accesses, short ones where slabs begin anywhere",
+            extent,
+        ));
     }
     let is_narrow = facts.is_narrow();
     let (longest, thread_elements) = match is_narrow {

@@ -52,6 +52,9 @@ const ACROSS: i64 = 32;
 /// Bytes of results that are neighbours which such a block stores.
 const PIECE_BYTES: i64 = 128;
 
+/// Bytes of rows of each of its threads, about, so that enough is in flight.
+const THREAD_BYTES: i64 = 32;
+
 /// How results lie.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Results {
@@ -92,7 +95,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         if access >= WIDE_ACCESS && results != Results::Columns {
             return Err(Decline::new("rows that are no whole accesses", access));
         }
-    } else if row.extent < SHORTEST {
+    } else if row.extent < SHORTEST && results == Results::Rows {
         return Err(Decline::new("more elements in a row of a transposed array", row.extent));
     }
     if !facts.room.has_state() {
@@ -100,10 +103,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let written: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
     let piece = row.extent * written;
-    let (block, tile) = match results {
-        Results::Rows => (floor_pow2(SLAB_BYTES / piece).clamp(SMALLEST_BLOCK, BLOCK).min(rows.extent), 1),
-        Results::Turned(_) => (ACROSS, floor_pow2(PIECE_BYTES / piece).clamp(2, BLOCK / ACROSS)),
-        Results::Columns => ((BLOCK / 2).min(rows.extent), 1),
+    let kept = || spec.problem.dims.iter().filter(|dim| !dim.is_reduced());
+    let (block, tile, unroll) = match results {
+        Results::Rows => (floor_pow2(SLAB_BYTES / piece).clamp(SMALLEST_BLOCK, BLOCK).min(rows.extent), 1, 1),
+        Results::Turned(next) => {
+            let neighbours = kept().nth(next).map_or(1, |dim| dim.extent);
+            let tile = floor_pow2((PIECE_BYTES / piece).clamp(2, BLOCK / ACROSS).min(neighbours));
+            let of_thread = floor_pow2((THREAD_BYTES / piece).min(neighbours / tile));
+            (ACROSS, tile * of_thread, of_thread)
+        }
+        Results::Columns => ((BLOCK / 2).min(rows.extent), 1, 1),
     };
     let n_blocks = (i64::from(facts.target.n_threads) / OF_MULTIPROCESSOR).max(1);
     if spec.problem.n_outputs < n_blocks * block * tile
@@ -113,7 +122,6 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("rows for a block on each multiprocessor", spec.problem.n_outputs));
     }
     // Each row of a slab begins where the ones before it end, so that accesses are as wide as the first one of each piece allows.
-    let kept = spec.problem.dims.iter().filter(|dim| !dim.is_reduced());
     let widest = (i64::from(facts.target.vector_bytes) / written).max(1);
     let result = spec.n_read() + spec.map.as_ref().map_or(0, |map| map.beside.len());
     let lanes = match results {
@@ -122,13 +130,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             gcd(gcd(widest, block * row.extent), panels)
         }
         Results::Turned(_) | Results::Columns => {
-            let others = kept.map(|dim| dim.strides[result]).filter(|stride| *stride != row.extent);
+            let others = kept().map(|dim| dim.strides[result]).filter(|stride| *stride != row.extent);
             others.fold(gcd(widest, tile * row.extent), gcd)
         }
     };
     let run = runs_of_row(facts, row.extent, 1);
     let plain = facts.plain().with_map_kept(Keep::Registers);
-    Ok(Sketch { lanes, run, threads: 1, rows: block, tile, constant, ..plain })
+    Ok(Sketch { lanes, run, unroll, threads: 1, rows: block, tile, constant, ..plain })
 }
 
 /// The innermost of the kept dimensions, the reduced one, and how the results of a map lie, if in one of these ways; `None` where
@@ -174,7 +182,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let (tile, within) = s.split(map, &outer[next], Split::Factor(sketch.tile))?;
         outer[next] = tile;
         piece.insert(1, within);
-        threads.push((ThreadTag::ThreadY, sketch.tile));
+        threads.push((ThreadTag::ThreadY, sketch.tile / sketch.unroll));
         s.reorder(map, &[&outer[..], &piece[..]].concat())?;
     }
     let block = as_one(s, map, &outer)?;
@@ -185,7 +193,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         row = s.stage(slab)?.leaves()[n_kept - 1].clone();
         if let Results::Turned(next) = results {
             let other = s.stage(slab)?.leaves()[next].clone();
-            s.bind(slab, &other, ThreadTag::ThreadY)?;
+            let (turn, thread) = s.split(slab, &other, Split::Nparts(sketch.unroll))?;
+            s.unroll(slab, &turn)?;
+            s.bind(slab, &thread, ThreadTag::ThreadY)?;
         }
     }
     let mapped = slab.unwrap_or(map);

@@ -8,8 +8,6 @@
 //! which it asks for at once; where many pieces leave more than one block folds in time, a cluster folds it. Long rows that begin anywhere are read by whole accesses from their first boundaries
 //! (`peel`), and the threads fold the ends with their words (`zip`). Measured: `bench/results`.
 
-use std::ops::RangeInclusive;
-
 use coulis_ir::{MemScope, NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, StageId};
 use coulis_tensor::IterVar;
@@ -101,8 +99,8 @@ const FILLED: (i64, i64) = (4, 5);
 const GATHERING: (i64, i64) = (6, 17);
 /// Fewest threads of a row for that: by fewer, a warp would read pieces of what memory gives.
 const FEWEST_TOGETHER: i64 = 2;
-/// Bytes of a piece that chunks of rows in pieces take in turn: what memory gives of shorter ones is of several.
-const PIECE_BYTES: RangeInclusive<i64> = 512..=64 << 10;
+/// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
+const PIECE_BYTES: i64 = 64 << 10;
 
 /// Most threads of a block of a sweep.
 const BLOCK_OF_SWEEP: i64 = 1024;
@@ -423,7 +421,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let run = facts.short_run(lanes, unroll);
     let asks_first = asks && unroll * lanes > run;
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
-    let is_apart = n_reduced(facts) > 1 && PIECE_BYTES.contains(&row_bytes);
+    let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
     let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
     let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
     let streams = walk == Walk::AsRowsBegin && passes_caches(facts, rows);

@@ -218,14 +218,22 @@ pub fn place_rows(
     Ok(row)
 }
 
+/// Most bytes of a row of a slab that is copied by accesses of less than [`BANK_BYTES`].
+const BYTES_OF_NARROW_ACCESSES: i64 = 32;
+
 /// Elements of a row, and its bytes in all inputs, where each input is rows one after another without gaps, which are only
 /// reduced: a block may copy a slab of them as one piece of memory.
 pub fn dense_rows(facts: &Facts) -> Result<(i64, i64), Decline> {
-    let read = dense_rows_of(facts, 0..facts.spec.n_read());
-    match &facts.spec.map {
-        Some(_) => Err(Decline::new("no map of the elements", "one")),
-        None => read,
+    let (extent, bytes) = dense_rows_of(facts, 0..facts.spec.n_read())?;
+    if facts.spec.map.is_some() {
+        return Err(Decline::new("no map of the elements", "one"));
     }
+    let narrowest = facts.spec.inputs.iter().map(|d| d.bytes() as i64).min().unwrap_or(1);
+    let access = slab_access(facts) * narrowest;
+    if access < BANK_BYTES && slab_access(facts) < widest_access(facts) && bytes > BYTES_OF_NARROW_ACCESSES {
+        return Err(Decline::new("short rows where slabs begin where no access of four bytes may", bytes));
+    }
+    Ok((extent, bytes))
 }
 
 /// The same where a map may read the elements again, of these arrays of the problem.
