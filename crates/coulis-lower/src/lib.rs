@@ -40,6 +40,7 @@ pub mod rewrite_unsafe_select;
 mod shared_access;
 pub mod simplify;
 pub mod size_shared_memory;
+mod thread_digits;
 mod tile_memory;
 pub mod unify_launches;
 pub mod unroll_loops;

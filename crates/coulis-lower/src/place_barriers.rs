@@ -161,7 +161,7 @@ impl Place {
                 // One barrier before the branch serves every way through it.
                 let mut first = header.clone();
                 for branch in [Some(&then), otherwise.as_ref()].into_iter().flatten() {
-                    self.leading(branch, &self.around, &mut first);
+                    self.leading(branch, &self.around, known, &mut first);
                 }
                 let barrier = self.barrier_before(&first, pending, known);
                 pending.extend(header);
@@ -179,7 +179,7 @@ impl Place {
                 // One barrier before the loop is better than one in it.
                 self.around.push(loop_of(&var, &min, &extent));
                 let mut first = self.header_accesses(&extent);
-                self.leading(&body, &self.around, &mut first);
+                self.leading(&body, &self.around, &inner, &mut first);
                 let barrier = self.barrier_before(&first, pending, known);
                 let before = pending.clone();
                 let body = self.looped(&var, *body, pending, &inner)?;
@@ -258,7 +258,7 @@ impl Place {
         pending: &mut Pending,
         known: &Known,
     ) -> Result<Stmt, LowerError> {
-        let inside = self.shared.accesses_of(&stmt, &self.around);
+        let inside = self.shared.accesses_of(&stmt, &self.around, &self.threads, known);
         let is_for_one_thread =
             matches!(stmt, Stmt::If { otherwise: None, .. }) && self.is_for_one_thread(cond);
         if !is_for_one_thread && let Some(met) = first_that_meets(&inside, &self.threads, known) {
@@ -280,7 +280,8 @@ impl Place {
         let first = parts.iter().position(is_barrier).unwrap_or(parts.len());
         let last = parts.iter().rposition(is_barrier).map_or(0, |at| at + 1);
         let of = |stmts: &[Stmt]| {
-            stmts.iter().flat_map(|s| self.shared.accesses_of(s, &self.around)).collect::<Vec<Access>>()
+            let of_one = |s| self.shared.accesses_of(s, &self.around, &self.threads, known);
+            stmts.iter().flat_map(of_one).collect::<Vec<Access>>()
         };
         let barrier = self.barrier_before(&of(&parts[..first]), pending, known);
         if last > 0 {
@@ -300,17 +301,19 @@ impl Place {
     }
 
     /// The accesses of a loop's body before the first barrier that every pass meets. Returns whether there is one.
-    fn leading(&self, stmt: &Stmt, around: &Loops, found: &mut Vec<Access>) -> bool {
+    fn leading(&self, stmt: &Stmt, around: &Loops, known: &Known, found: &mut Vec<Access>) -> bool {
         match stmt {
             Stmt::Sync(kind) if kind.is_of_block() => true,
-            Stmt::Seq(stmts) => stmts.iter().any(|s| self.leading(s, around, found)),
+            Stmt::Seq(stmts) => stmts.iter().any(|s| self.leading(s, around, known, found)),
             Stmt::Let { value, body, .. } => {
                 found.extend(self.header_accesses(value));
-                self.leading(body, around, found)
+                self.leading(body, around, known, found)
             }
-            Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.leading(body, around, found),
+            Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => {
+                self.leading(body, around, known, found)
+            }
             other => {
-                found.extend(self.shared.accesses_of(other, around));
+                found.extend(self.shared.accesses_of(other, around, &self.threads, known));
                 always_syncs(other)
             }
         }

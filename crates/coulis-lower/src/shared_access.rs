@@ -1,9 +1,9 @@
 //! Accesses of threads to shared memory, and whether two of them may meet in one place from different threads.
 //!
-//! An access is normalised to a sum of digits (thread indices and loop variables with constant factors) and a rest that
-//! all threads share. Two accesses of one thread never meet another thread's where the digits of threads tell every
-//! thread apart beside everything that varies below and above them: in the place in memory, or in the indices of the
-//! dimensions, each of which stays within its own. What is not of this shape counts as meeting.
+//! An access is normalised to a sum of digits ([`crate::thread_digits`]) of the threads that the conditions around it let
+//! pass. Two accesses of one thread never meet another thread's where the digits of threads tell every thread apart
+//! beside everything that varies below and above them: in the place in memory, or in the indices of the dimensions, each
+//! of which stays within its own. What is not of this shape counts as meeting.
 
 use coulis_ir::hash::{FastMap, FastSet};
 use std::cell::RefCell;
@@ -11,12 +11,14 @@ use std::rc::Rc;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::remark::HANDED_OVER;
-use coulis_ir::simplify::{Analyzer, gcd};
-use coulis_ir::visit::{for_each_expr, for_each_read, for_each_stmt, stmt_exprs, substitute_expr};
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_read, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{AtomCall, Buffer, MemScope, Stmt};
 
-use crate::affine::{conjuncts, difference, split, sum, uses};
+use crate::affine::{conjuncts, difference, sum, uses};
 use crate::flatten_buffers::flat_index;
+use crate::simplify::{with_let, with_loop};
+use crate::thread_digits::{Part, Place, Range};
 
 /// Kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,12 +44,12 @@ pub struct Access {
     pub loops: Loops,
     /// Loops around the point where it is looked at, that the indices use.
     pub around: Loops,
-    /// Names that conditions around it, below the point where it is looked at, say the constant values of.
-    pub pins: Pins,
+    /// Thread indices of which conditions around it, below the point where it is looked at, let some values pass only.
+    pub passed: Passed,
 }
 
-/// Names with the constants that they are equal to.
-pub type Pins = Vec<(Var, i128)>;
+/// Thread indices with the range of those that pass.
+pub type Passed = Vec<(Var, Range)>;
 
 /// Loop variables with their extents, where those are constants and the loop begins at 0.
 pub type Loops = Vec<(Var, Option<i128>)>;
@@ -93,31 +95,39 @@ impl SharedMemory {
         }
     }
 
-    /// The accesses of a statement to shared memory, statements below it included.
-    pub fn accesses_of(&self, stmt: &Stmt, around: &Loops) -> Vec<Access> {
-        let mut found = Vec::new();
-        self.collect(stmt, &mut Vec::new(), around, &mut found);
+    /// The accesses of a statement to shared memory, statements below it included. `threads` run it, and `known` holds there.
+    pub fn accesses_of(&self, stmt: &Stmt, around: &Loops, threads: &Threads, known: &Known) -> Vec<Access> {
+        let (mut found, names) = (Vec::new(), known.names.clone());
+        let mut way = Way { around, threads, loops: Loops::new(), names, passed: Passed::new() };
+        self.collect(stmt, &mut way, &mut found);
         found
     }
 
-    fn collect(&self, stmt: &Stmt, loops: &mut Loops, around: &Loops, found: &mut Vec<Access>) {
-        self.own_accesses(stmt, loops, around, found);
-        let depth = loops.len();
-        if let Stmt::For { var, min, extent, .. } = stmt {
-            loops.push(loop_of(var, min, extent));
+    fn collect(&self, stmt: &Stmt, way: &mut Way<'_>, found: &mut Vec<Access>) {
+        let n_before = found.len();
+        self.own_accesses(stmt, &way.loops, way.around, found);
+        found[n_before..].iter_mut().for_each(|access| access.passed.clone_from(&way.passed));
+        match stmt {
+            Stmt::For { var, min, extent, body, .. } => {
+                way.loops.push(loop_of(var, min, extent));
+                let names = with_loop(&way.names, var, min, extent);
+                way.inside(names, |way| self.collect(body, way, found));
+                way.loops.pop();
+            }
+            Stmt::Let { var, value, body } => {
+                let names = with_let(&way.names, var, value);
+                way.inside(names, |way| self.collect(body, way, found));
+            }
+            Stmt::If { cond, then, otherwise } => {
+                way.under(cond, |way| self.collect(then, way, found));
+                if let Some(otherwise) = otherwise {
+                    way.under(&cond.clone().logical_not(), |way| self.collect(otherwise, way, found));
+                }
+            }
+            other => {
+                coulis_ir::visit::stmt_children(other).for_each(|child| self.collect(child, way, found));
+            }
         }
-        if let Stmt::If { cond, then, otherwise } = stmt {
-            let n_before = found.len();
-            self.collect(then, loops, around, found);
-            let pins = pins_of(cond);
-            found[n_before..].iter_mut().for_each(|access| access.pins.extend(pins.iter().cloned()));
-            otherwise.iter().for_each(|other| self.collect(other, loops, around, found));
-            return;
-        }
-        for child in coulis_ir::visit::stmt_children(stmt) {
-            self.collect(child, loops, around, found);
-        }
-        loops.truncate(depth);
     }
 
     /// The accesses of the expressions that stand directly in a statement, and of its own effect.
@@ -126,7 +136,7 @@ impl SharedMemory {
             if self.has(buffer) {
                 let (buffer, indices) = (buffer.clone(), indices.to_vec());
                 let (loops, around) = (used_by(&indices, loops), used_by(&indices, around));
-                found.push(Access { buffer, indices, kind, loops, around, pins: Pins::new() });
+                found.push(Access { buffer, indices, kind, loops, around, passed: Passed::new() });
             }
         };
         for expr in stmt_exprs(stmt) {
@@ -150,16 +160,50 @@ pub fn loop_of(var: &Var, min: &Expr, extent: &Expr) -> (Var, Option<i128>) {
     (var.clone(), extent.as_int().filter(|_| min.is_int(0)))
 }
 
-/// The names that the condition says the constant values of.
-fn pins_of(cond: &Expr) -> Pins {
-    let pinned = |part: &Expr| match part.node() {
-        Node::Binary(BinaryOp::Eq, a, b) => match (a.as_var(), b.as_int(), b.as_var(), a.as_int()) {
-            (Some(var), Some(value), _, _) | (_, _, Some(var), Some(value)) => Some((var.clone(), value)),
-            _ => None,
-        },
-        _ => None,
-    };
-    conjuncts(cond).iter().filter_map(pinned).collect()
+/// What leads from the point where a statement is looked at to one below it.
+struct Way<'a> {
+    around: &'a Loops,
+    threads: &'a Threads,
+    loops: Loops,
+    /// What is known there.
+    names: Analyzer,
+    passed: Passed,
+}
+
+impl Way<'_> {
+    /// Goes on where more is known.
+    fn inside(&mut self, names: Analyzer, go: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.names, names);
+        go(self);
+        self.names = before;
+    }
+
+    /// Goes on where a condition holds, if that may be.
+    fn under(&mut self, cond: &Expr, go: impl FnOnce(&mut Self)) {
+        if !self.threads.tell_apart(cond) {
+            return go(self);
+        }
+        let mut names = self.names.clone();
+        // What memory holds may be another value further on.
+        conjuncts(cond).iter().filter(|part| !part.reads_memory()).for_each(|part| names.assume(part));
+        if names.contradicts_itself() {
+            return;
+        }
+        let mut passed = Passed::new();
+        for (var, extent) in &self.threads.indices {
+            let (least, most) = names.const_bounds(&var.expr());
+            let (least, most) = (least.unwrap_or(0).max(0), most.unwrap_or(*extent).min(extent - 1));
+            if least > most {
+                return;
+            }
+            if (least, most) != (0, extent - 1) {
+                passed.push((var.clone(), Range { least, most }));
+            }
+        }
+        let before = std::mem::replace(&mut self.passed, passed);
+        self.inside(names, go);
+        self.passed = before;
+    }
 }
 
 /// The loops whose variable an index uses.
@@ -171,6 +215,12 @@ fn used_by(indices: &[Expr], loops: &Loops) -> Loops {
 }
 
 impl Access {
+    /// The values that a thread index has where it is done.
+    pub fn range_of(&self, thread: &Var, extent: i128) -> Range {
+        let passed = self.passed.iter().find(|(var, _)| var == thread);
+        passed.map_or(Range { least: 0, most: extent - 1 }, |(_, range)| *range)
+    }
+
     /// The access of another iteration: `var` is `other` in it, a sum of `var` or a variable of its own.
     pub fn in_iteration(&self, var: &Var, other: &Expr) -> Access {
         if !self.indices.iter().any(|e| uses(e, var)) {
@@ -221,7 +271,8 @@ impl Known {
         if let Some(found) = self.places.borrow().get(access) {
             return found.clone();
         }
-        let found = Place::of(access, threads, &self.names).map(Rc::new);
+        let index = flat_index(&access.buffer, &access.indices);
+        let found = Place::of_index(&index, access, threads, &self.names).map(Rc::new);
         self.places.borrow_mut().insert(access.clone(), found.clone());
         found
     }
@@ -267,9 +318,10 @@ fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Known) -> boo
     if a.buffer.data != b.buffer.data {
         return false;
     }
+    let mut told = Told { a, b, threads, parts: FastSet::default() };
     match (a.kind, b.kind) {
         (Kind::Read, Kind::Read) | (Kind::Atomic, Kind::Atomic) => return false,
-        _ if are_by_one_thread(a, b, threads) => return false,
+        _ if told.is_one_thread() => return false,
         _ => {}
     }
     let same_window = a.buffer.dtype == b.buffer.dtype
@@ -279,43 +331,59 @@ fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Known) -> boo
         return true;
     }
     let same_shape = a.buffer.shape == b.buffer.shape && a.buffer.strides == b.buffer.strides;
-    if same_shape
-        && let (Some(a), Some(b)) = (known.place(a, threads), known.place(b, threads))
-        && a.belongs_to_same_thread(&b)
-    {
-        return false;
+    let is_ordered = same_shape && told.learns_of_memory(known)
+        || are_apart(a, b, threads, known)
+        || same_shape && told.learns_of_dimensions(known);
+    !is_ordered
+}
+
+/// What two accesses to one place have in common of the threads that do them.
+struct Told<'a> {
+    a: &'a Access,
+    b: &'a Access,
+    threads: &'a Threads,
+    /// Parts of thread indices that are equal.
+    parts: FastSet<Part>,
+}
+
+impl Told<'_> {
+    /// Whether both are of one and the same thread.
+    fn is_one_thread(&self) -> bool {
+        self.threads.indices.iter().enumerate().all(|(thread, (var, extent))| {
+            let passed = self.a.range_of(var, *extent).around(self.b.range_of(var, *extent));
+            let mut quotients = self.parts.iter().filter(|part| part.thread == thread && part.is_quotient);
+            passed.as_value().is_some()
+                || quotients.any(|part| self.parts.contains(&Part { is_quotient: false, ..*part }))
+        })
     }
-    let is_apart = are_apart(a, b, threads, known) || (same_shape && are_told_apart(a, b, threads, known));
-    !is_apart
-}
 
-/// Whether the conditions around the two say that one and the same thread does both.
-fn are_by_one_thread(a: &Access, b: &Access, threads: &Threads) -> bool {
-    let at = |access: &Access, var: &Var| access.pins.iter().find(|(name, _)| name == var).map(|pin| pin.1);
-    threads
-        .indices
-        .iter()
-        .all(|(var, extent)| *extent == 1 || at(a, var).is_some_and(|value| at(b, var) == Some(value)))
-}
-
-/// Whether equal indices in all dimensions mean equal threads, each of which some dimension tells.
-fn are_told_apart(a: &Access, b: &Access, threads: &Threads, known: &Known) -> bool {
-    let mut told = FastSet::default();
-    for (x, y) in a.indices.iter().zip(&b.indices) {
-        let place = |index: &Expr, access: &Access| Place::of_index(index, access, threads, &known.names);
-        if let (Some(x), Some(y)) = (place(x, a), place(y, b))
-            && x.tells(&y)
-        {
-            told.extend(x.told());
+    /// Whether the places in memory say that they are two, or of one thread.
+    fn learns_of_memory(&mut self, known: &Known) -> bool {
+        match (known.place(self.a, self.threads), known.place(self.b, self.threads)) {
+            (Some(x), Some(y)) => self.learns(&x, &y),
+            _ => false,
         }
     }
-    threads.indices.iter().enumerate().all(|(at, (_, extent))| {
-        let is_in_two = || {
-            let mut quotients = told.iter().filter(|part| part.thread == at && part.is_quotient);
-            quotients.any(|part| told.contains(&Part { is_quotient: false, ..*part }))
-        };
-        *extent == 1 || told.contains(&Part { thread: at, by: 1, is_quotient: true }) || is_in_two()
-    })
+
+    /// The same of the indices of the dimensions, which tell it together.
+    fn learns_of_dimensions(&mut self, known: &Known) -> bool {
+        let place =
+            |index: &Expr, access: &Access| Place::of_index(index, access, self.threads, &known.names);
+        let mut pairs = Vec::with_capacity(self.a.indices.len());
+        for (x, y) in self.a.indices.iter().zip(&self.b.indices) {
+            pairs.extend(place(x, self.a).zip(place(y, self.b)));
+        }
+        pairs.iter().any(|(x, y)| self.learns(x, y))
+    }
+
+    /// Whether two indices that would have to be equal say so.
+    fn learns(&mut self, x: &Place, y: &Place) -> bool {
+        if x.is_apart_from(y) {
+            return true;
+        }
+        self.parts.extend(x.told_with(y));
+        self.is_one_thread()
+    }
 }
 
 /// Whether some index differs for any two threads: it uses no thread index and no inner loop, and differs by value.
@@ -339,146 +407,8 @@ fn differ_modulo(x: &Expr, y: &Expr, known: &Analyzer) -> bool {
     }
 }
 
-/// A thread index, or what is left of one that is divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Part {
-    /// Which of the thread indices.
-    thread: usize,
-    /// What it is divided by.
-    by: i128,
-    /// The quotient or the remainder.
-    is_quotient: bool,
-}
-
-/// A linear index as digits.
-struct Place {
-    /// Factor and extent of each thread index, in the order of the threads; of the quotient and the remainder of one that
-    /// is divided.
-    threads: Vec<(i128, i128)>,
-    /// What of the threads these are.
-    parts: Vec<Part>,
-    /// Loops: factor and extent.
-    loops: Vec<(i128, Option<i128>)>,
-    constant: i128,
-    /// What is neither.
-    rest: Expr,
-}
-
-impl Place {
-    fn of(access: &Access, threads: &Threads, known: &Analyzer) -> Option<Place> {
-        Place::of_index(&flat_index(&access.buffer, &access.indices), access, threads, known)
-    }
-
-    /// The same of an index of the access.
-    fn of_index(index: &Expr, access: &Access, threads: &Threads, known: &Analyzer) -> Option<Place> {
-        let mut rest = known.simplify(index);
-        let mut factors = Vec::with_capacity(threads.indices.len());
-        let mut parts_of = Vec::with_capacity(threads.indices.len());
-        for (thread, (var, extent)) in threads.indices.iter().enumerate() {
-            let mut digits = vec![(var.clone(), *extent)];
-            let by = divided_by(&rest, var).filter(|by| extent % by == 0);
-            if let Some(by) = by {
-                digits = vec![(var.fresh(), extent / by), (var.fresh(), by)];
-                rest = in_digits(&rest, var, &digits, known);
-            }
-            for (at, (digit, extent)) in digits.into_iter().enumerate() {
-                let parts = split(&rest, &digit)?;
-                factors.push((parts.coeff.as_int()?, extent));
-                parts_of.push(Part { thread, by: by.unwrap_or(1), is_quotient: at == 0 });
-                rest = parts.rest;
-            }
-        }
-        let mut loops = Vec::new();
-        for (var, extent) in access.loops.iter().chain(&access.around) {
-            let parts = split(&rest, var)?;
-            loops.push((parts.coeff.as_int()?, *extent));
-            rest = parts.rest;
-        }
-        let rest = known.simplify(&rest);
-        let (rest, constant) = constant_part(&rest);
-        (!rest.reads_memory() && !threads.tell_apart(&rest)).then_some(Place {
-            threads: factors,
-            parts: parts_of,
-            loops,
-            constant,
-            rest,
-        })
-    }
-
-    /// Whether equal places mean equal threads.
-    fn belongs_to_same_thread(&self, other: &Place) -> bool {
-        self.threads.iter().all(|(factor, extent)| *factor != 0 || *extent <= 1) && self.tells(other)
-    }
-
-    /// The parts of threads that it has digits of.
-    fn told(&self) -> impl Iterator<Item = Part> {
-        self.parts.iter().zip(&self.threads).filter(|(_, digit)| digit.0 != 0).map(|(part, _)| *part)
-    }
-
-    /// Whether equal places mean equal digits of the threads.
-    fn tells(&self, other: &Place) -> bool {
-        if self.threads != other.threads || self.parts != other.parts || self.rest != other.rest {
-            return false;
-        }
-        let mut digits: Vec<(i128, i128)> =
-            self.threads.iter().map(|(factor, extent)| (factor.abs(), *extent)).collect();
-        digits.retain(|(factor, extent)| *extent > 1 && *factor != 0);
-        digits.sort_unstable();
-        let Some(&(least, _)) = digits.first() else { return true };
-        // Loops below the threads move within a window, loops above them by whole multiples of a step.
-        let is_low =
-            |(factor, extent): &(i128, Option<i128>)| extent.is_some_and(|n| factor.abs() * n <= least);
-        let mut step: Option<i128> = None;
-        for (factor, _) in self.loops.iter().chain(&other.loops).filter(|l| !is_low(l) && l.0 != 0) {
-            step = Some(step.map_or(factor.abs(), |s| gcd(s, factor.abs())));
-        }
-        let window = |place: &Place| {
-            let base = step.map_or(place.constant, |s| place.constant.rem_euclid(s));
-            place.loops.iter().filter(|l| is_low(l)).fold((base, base), |(lo, hi), (factor, extent)| {
-                let reach = factor * (extent.unwrap_or(1) - 1).max(0);
-                (lo + reach.min(0), hi + reach.max(0))
-            })
-        };
-        let ((lo_a, hi_a), (lo_b, hi_b)) = (window(self), window(other));
-        let mut span = hi_a.max(hi_b) - lo_a.min(lo_b) + 1;
-        for (factor, extent) in digits {
-            if factor < span {
-                return false;
-            }
-            span += factor * (extent - 1);
-        }
-        step.is_none_or(|step| step >= span)
-    }
-}
-
-/// The constant that a thread index is divided by in an index.
-fn divided_by(index: &Expr, var: &Var) -> Option<i128> {
-    let mut found = None;
-    for_each_expr(index, &mut |e| {
-        if let Node::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, x, by) = e.node()
-            && x.as_var() == Some(var)
-        {
-            found = found.or(by.as_int().filter(|by| *by > 1));
-        }
-    });
-    found
-}
-
-/// The index where a thread index is its quotient and its remainder.
-fn in_digits(index: &Expr, var: &Var, digits: &[(Var, i128)], known: &Analyzer) -> Expr {
-    let mut known = known.clone();
-    let mut value: Option<Expr> = None;
-    for (digit, extent) in digits {
-        let extent = Expr::int_of(*extent, digit.dtype());
-        known.bind(digit, &Expr::int_of(0, digit.dtype()), &extent);
-        value = Some(value.map_or_else(|| digit.expr(), |value| value * extent + digit.expr()));
-    }
-    let map: FastMap<Var, Expr> = value.into_iter().map(|value| (var.clone(), value)).collect();
-    known.simplify(&substitute_expr(index, &map))
-}
-
 /// A sum as what is not constant, and its constant.
-fn constant_part(expr: &Expr) -> (Expr, i128) {
+pub(crate) fn constant_part(expr: &Expr) -> (Expr, i128) {
     if let Some(value) = expr.as_int() {
         return (Expr::int_of(0, expr.dtype()), value);
     }

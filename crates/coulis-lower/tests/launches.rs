@@ -186,6 +186,82 @@ fn threads_that_would_wait_where_not_all_come_are_refused() {
     );
 }
 
+/// The body under `ty` of 4 and `tx` of 8 threads, which share `s`: whether it needs no barrier where it stands.
+#[track_caller]
+fn check_divergent(body: &str, is_legal: bool) {
+    let head = "ty = T.launch_thread(\"threadIdx.y\", 4)\ntx = T.launch_thread(\"threadIdx.x\", 8)\n\
+                s = T.allocate([64], \"float32\", \"shared\")\nx = T.allocate([1], \"float32\", \"local\")\n";
+    match after("place_barriers", &format!("{head}{body}")) {
+        Ok(kernel) => {
+            let text = print_kernel(&kernel);
+            assert!(is_legal && !text.contains("sync"), "{text}");
+        }
+        Err(error) => assert!(!is_legal && error.to_string().starts_with("threads share `s`"), "{error}"),
+    }
+}
+
+#[test]
+fn threads_that_conditions_let_pass_are_told_apart_among_themselves() {
+    // One condition names a thread in y, and the place tells it in x.
+    check_divergent("if ty == 2:\n    s[tx] = A[tx]\n    x[0] = s[tx]", true);
+    check_divergent("if ty >= 2:\n    s[tx] = A[tx]\n    x[0] = s[tx]", false);
+    check_divergent(
+        "if ty >= 3:\n    for k in range(4):\n        s[tx * 4 + k] = A[k]\n    x[0] = s[tx * 4]",
+        true,
+    );
+    check_divergent(
+        "if ty >= 3:\n    for k in range(5):\n        s[tx * 4 + k] = A[k]\n    x[0] = s[tx * 4]",
+        false,
+    );
+    // Fewer threads of x pass than there are places from one y to the next.
+    check_divergent("if tx < 5:\n    s[ty * 5 + tx] = A[tx]\n    x[0] = s[ty * 5 + tx]", true);
+    check_divergent("if tx < 6:\n    s[ty * 5 + tx] = A[tx]\n    x[0] = s[ty * 5 + tx]", false);
+    // Each access has conditions of its own.
+    check_divergent(
+        "if ty < 2:\n    if tx < 3:\n        s[ty * 5 + tx] = A[tx]\n    if tx < 5:\n        x[0] = s[ty * 5 + tx]",
+        true,
+    );
+    check_divergent(
+        "if ty < 2:\n    if tx < 3:\n        s[ty * 5 + tx] = A[tx]\n    x[0] = s[ty * 5 + tx]",
+        false,
+    );
+    // So has what else is done.
+    check_divergent("if ty != 0:\n    x[0] = A[0]\nelse:\n    s[tx] = A[tx]\n    x[0] = s[tx]", true);
+    check_divergent("if ty == 0:\n    x[0] = A[0]\nelse:\n    s[tx] = A[tx]\n    x[0] = s[tx]", false);
+    // Conditions on sums and multiples are conditions on what they are of.
+    check_divergent("if tx * 2 < 8:\n    s[ty * 4 + tx] = A[tx]\n    x[0] = s[ty * 4 + tx]", true);
+    check_divergent("if tx + 3 < 8:\n    s[ty * 5 + tx] = A[tx]\n    x[0] = s[ty * 5 + tx]", true);
+    check_divergent("if tx // 4 == n:\n    s[ty * 4 + tx] = A[tx]\n    x[0] = s[ty * 4 + tx]", false);
+    // An index of one value is any other's.
+    check_divergent("if tx == 3:\n    s[ty * 8 + tx] = A[tx]\n    x[0] = s[ty * 8 + 3]", true);
+    check_divergent("if tx == 3:\n    s[ty * 8 + tx] = A[tx]\n    x[0] = s[ty * 8 + 4]", true);
+    check_divergent("if tx == 3:\n    s[ty + tx] = A[tx]\n    x[0] = s[ty + 4]", false);
+    // What memory says may be another value for the next access.
+    check_divergent("if A[0] < T.float32(tx):\n    s[tx] = A[tx]\n    x[0] = s[tx]", false);
+}
+
+#[test]
+fn places_above_each_other_do_not_meet() {
+    let step = |passed: i32, apart: i32| {
+        format!("if ty == 0 and tx < {passed}:\n    x[0] = s[tx + {apart}]\n    s[tx] = x[0]")
+    };
+    check_divergent(&step(4, 4), true);
+    check_divergent(&step(5, 4), false);
+    check_divergent(&step(4, 3), false);
+    check_divergent("if ty == 0:\n    for k in range(n):\n        s[k + 8] = A[k]\n    x[0] = s[tx]", true);
+    check_divergent("if ty == 0:\n    for k in range(n):\n        s[k] = A[k]\n    x[0] = s[tx + 8]", false);
+}
+
+#[test]
+fn a_thread_index_is_divided_by_what_does_not_divide_its_extent() {
+    let own = "s[ty * 9 + tx // 3 * 3 + tx % 3]";
+    check_divergent(&format!("if tx < 7:\n    {own} = A[tx]\n    x[0] = {own}"), true);
+    check_divergent("if tx < 7:\n    s[ty * 9 + tx // 3] = A[tx]\n    x[0] = s[ty * 9 + tx // 3]", false);
+    let turned = "s[ty * 9 + tx % 3 * 3 + tx // 3]";
+    check_divergent(&format!("if tx < 7:\n    {turned} = A[tx]\n    x[0] = {turned}"), true);
+    check_divergent(&format!("if tx < 7:\n    {turned} = A[tx]\n    x[0] = {own}"), false);
+}
+
 #[test]
 fn siblings_of_one_index_become_one_launch() {
     let kernel = after(
