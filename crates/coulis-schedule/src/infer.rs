@@ -292,7 +292,8 @@ impl Around<'_> {
     /// The indices that stand still: loops around the point, and indices of the launch, but for those that share
     /// the memory of the stage.
     fn fixed(&self, path: &[Loop]) -> Vec<Var> {
-        let still = |l: &&Loop| l.thread.is_none_or(|tag| l.is_unit() || !shares(self.scope, tag));
+        // A loop of one iteration has no index of its own: that of its thread is the one of other stages' loops too.
+        let still = |l: &&Loop| !l.is_unit() && l.thread.is_none_or(|tag| !shares(self.scope, tag));
         let loops = path.iter().filter(still).map(|l| l.var.clone());
         let indices = self.launches.of(self.root).iter().filter(|i| !shares(self.scope, i.tag));
         loops.chain(indices.map(|i| i.var.clone())).collect()

@@ -77,6 +77,51 @@ fn te_b7_shared_and_local_stages_at_one_thread() {
     run_everywhere(&s, &[&[("m", 70)], &[("m", 1)], &[("m", 64)]]);
 }
 
+#[test]
+fn a_loop_of_one_thread_around_a_stage_does_not_hold_the_index_of_another_stage() {
+    let a = input(&[c(4), c(6)], DType::F32, "A");
+    let doubled = compute(&[c(4), c(6)], "D", |i| a.at(i) + a.at(i)).unwrap();
+    let k = reduce_axis(6, "k");
+    let part = compute(&[c(4)], "P", |i| sum(doubled.at((&i[0], &k)), from_ref(&k))).unwrap();
+    let l = reduce_axis(4, "l");
+    let whole = compute(&[c(1)], "W", |_| sum(part.at((&l,)), from_ref(&l))).unwrap();
+    let mut s = schedule(&[whole], &[a]);
+    let one = leaf(&s, "W", 0);
+    s.bind("W", &one, ThreadX).unwrap();
+    s.compute_at("P", "W", &one).unwrap();
+    s.set_scope("P", MemScope::Shared).unwrap();
+    let row = leaf(&s, "P", 0);
+    s.bind("P", &row, ThreadX).unwrap();
+    s.compute_at("D", "P", &row).unwrap();
+    s.set_scope("D", MemScope::Shared).unwrap();
+    assert_eq!(realized(&s, "D"), ["4", "6"]);
+    run_everywhere(&s, &[&[]]);
+}
+
+#[test]
+fn partial_sums_by_the_threads_of_one_row_are_read_by_those_of_all() {
+    for (rows, step, factor) in [(1000, 4, 32), (7, 3, 32), (8, 4, 16), (5, 8, 8)] {
+        for is_inner in [true, false] {
+            let a = input(&[c(rows), c(100)], DType::F32, "A");
+            let k = reduce_axis(100, "k");
+            let b = compute(&[c(rows)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+            let mut s = schedule(&[b], &[a]);
+            let (ko, ki) = s.split("B", &k, Split::Factor(factor)).unwrap();
+            let part = s.rfactor("B", if is_inner { &ki } else { &ko }).unwrap();
+            let i = leaf(&s, "B", 0);
+            let (blocks, threads) = s.split("B", &i, Split::Factor(step)).unwrap();
+            s.bind("B", &blocks, BlockX).unwrap();
+            s.bind("B", &threads, ThreadY).unwrap();
+            s.compute_at(part, "B", &threads).unwrap();
+            s.set_scope(part, MemScope::Shared).unwrap();
+            let own = s.stage(part).unwrap().leaves()[0].clone();
+            s.bind(part, &own, ThreadX).unwrap();
+            run_everywhere(&s, &[&[]]);
+            assert!(gpu_text(&s).contains("if threadIdx_y == 0"), "{}", gpu_text(&s));
+        }
+    }
+}
+
 /// A product of two square matrices by blocks of `block`, `threads` by `threads` threads, a register tile of the
 /// result, and shared tiles of the operands at each step of `step` columns.
 fn product(size: i32, block: i64, threads: i64, step: i64) -> Schedule {
