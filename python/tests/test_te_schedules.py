@@ -259,11 +259,18 @@ def test_a_trace_whose_splits_are_by_expressions_of_sizes_replays(by):
         again = te.replay(B.op, s.trace)
         assert again.trace == s.trace
         assert coulis.lower(again, [P, A, B]).script() == coulis.lower(s, [P, A, B]).script()
-    # Nor is a size that the program has not got taken for one of its own.
-    s = te.create_schedule(B.op)
-    s[B].split(k, **{by: te.size_var("n")})
-    with pytest.raises(ValueError, match="`n_2` is no size of the program"):
+    # Nor is a size that the program has not got taken for one of its own. That of a parameter that is not read is one of `args`.
+    s, foreign = te.create_schedule(B.op), te.size_var("n")
+    s[B].split(k, **{by: foreign})
+    with pytest.raises(ValueError, match="`n_2` is no size of the program, whose arguments are `A`, `B`"):
         te.replay(B.op, s.trace)
+    Q = te.placeholder((foreign,), name="Q", dtype="int32")
+    for args in ([Q, P, A, B], [P, Q], [Q]):
+        again = te.replay(B.op, s.trace, args)
+        assert again.trace == s.trace
+        assert coulis.lower(again, [Q, P, A, B]).script() == coulis.lower(s, [Q, P, A, B]).script()
+    with pytest.raises(ValueError, match="`C`"):
+        te.replay(B.op, s.trace, [te.compute((n,), lambda i: A[i, 0], name="C")])
     with pytest.raises(ValueError, match="`q` is no size of the program"):
         te.replay(B.op, "s[B].split(k, factor=q - 2)")
 

@@ -68,11 +68,13 @@ fn create_schedule(ops: &Bound<'_, PyAny>) -> PyResult<Schedule> {
     Ok(Schedule { inner: TeSchedule::of(&program_of(ops)?) })
 }
 
-/// The schedule of some operations after the steps of a trace.
+/// The schedule of some operations after the steps of a trace, which may name sizes of `args`.
 #[pyfunction]
-fn replay(ops: &Bound<'_, PyAny>, trace: &str) -> PyResult<Schedule> {
+fn replay(ops: &Bound<'_, PyAny>, trace: &str, args: Option<&Bound<'_, PyAny>>) -> PyResult<Schedule> {
     let steps = coulis::parse_trace(trace).or_raise()?;
-    Ok(Schedule { inner: TeSchedule::replay(&program_of(ops)?, &steps).or_raise()? })
+    let args = args.map(args_of).transpose()?.unwrap_or_default();
+    let program = program_of(ops)?.with_args(&args).or_raise()?;
+    Ok(Schedule { inner: TeSchedule::replay(&program, &steps).or_raise()? })
 }
 
 /// The program that computes some operations.

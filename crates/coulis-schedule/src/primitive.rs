@@ -281,6 +281,12 @@ impl Call<'_> {
         }
     }
 
+    /// The arguments of the program, by name.
+    fn args(&self) -> String {
+        let args = self.schedule.program().args().iter();
+        args.map(|arg| format!("`{}`", arg.name())).collect::<Vec<_>>().join(", ")
+    }
+
     /// An integer, or an expression of integers and sizes of the program by name.
     pub fn size(&self, arg: &Arg, what: &str) -> Result<Size, ScheduleError> {
         match arg {
@@ -297,7 +303,9 @@ impl Call<'_> {
             Arg::Expr(expr) => Ok(expr.clone()),
             Arg::Name(name) => {
                 let var = size_of_name(self.schedule, name, &[]);
-                let var = var.ok_or_else(|| self.bad(format!("`{name}` is no size of the program")))?;
+                let var = var.ok_or_else(|| {
+                    self.bad(format!("`{name}` is no size of the program, whose arguments are {}", self.args()))
+                })?;
                 Ok(var.expr())
             }
             // As the doors build what they are given, so that the text of an expression is read as that expression.

@@ -6,23 +6,28 @@
 use coulis_ir::hash::FastMap;
 use coulis_ir::visit::{for_each_expr, substitute_expr};
 use coulis_ir::{Expr, ThreadTag, Var};
+use coulis_tensor::Tensor;
 
 use crate::launch::thread_index;
 use crate::names::{identifier, numbered};
 use crate::schedule::Schedule;
 
-/// The variables that shapes and extents of the program are made of, those of the arguments first. A data axis of which an
-/// extent is made is none of them.
+/// The variables that shapes and extents of the program are made of: of the arguments that it reads and computes, of axes,
+/// and then of arguments that nobody reads, so that a program with more of these has the same names for the others. A data
+/// axis of which an extent is made is none of them.
 pub(crate) fn sizes(schedule: &Schedule) -> Vec<Var> {
     let program = schedule.program();
     let mut found = Vec::new();
-    program.args().iter().flat_map(|arg| arg.shape()).for_each(|extent| note(extent, &mut found));
+    let (used, others): (Vec<&Tensor>, Vec<&Tensor>) =
+        program.args().iter().partition(|arg| program.ops().contains(arg.op()));
+    used.into_iter().flat_map(|arg| arg.shape()).for_each(|extent| note(extent, &mut found));
     for axis in program.ops().iter().flat_map(|op| op.axes().iter().chain(op.reduce_axes())) {
         if let Some((min, extent)) = axis.dom() {
             note(min, &mut found);
             note(extent, &mut found);
         }
     }
+    others.into_iter().flat_map(|arg| arg.shape()).for_each(|extent| note(extent, &mut found));
     found.retain(|var| !program.ops().iter().any(|op| op.axes().iter().any(|axis| axis.var() == var)));
     found
 }

@@ -61,6 +61,17 @@ impl Program {
         Program::new(outputs, &args)
     }
 
+    /// The same with further arguments behind its own, of which those count that it has not got.
+    pub fn with_args(&self, further: &[Tensor]) -> Result<Program, TensorError> {
+        let mut args = self.args.clone();
+        for arg in further {
+            if !args.contains(arg) {
+                args.push(arg.clone());
+            }
+        }
+        Program::new(&self.outputs, &args)
+    }
+
     /// Every operation, inputs included, producers first.
     pub fn ops(&self) -> &[Op] {
         &self.ops

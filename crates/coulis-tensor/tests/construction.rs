@@ -347,14 +347,21 @@ fn programs_list_what_they_need() {
     );
     refused(Program::new(from_ref(&a), from_ref(&a)), "`A` is an input; outputs are computed tensors");
     refused(
-        Program::new(from_ref(&b), &[a.clone(), b.clone(), c]),
+        Program::new(from_ref(&b), &[a.clone(), b.clone(), c.clone()]),
         "argument `C` takes no part in the outputs",
     );
     refused(
         Program::new(from_ref(&b), &[a.clone(), b.clone(), a.clone()]),
         "`A` is among the arguments twice",
     );
-    refused(Program::new(&[], &[a]), "a program has at least one output");
+    refused(Program::new(&[], from_ref(&a)), "a program has at least one output");
+    // Arguments that nobody reads come behind the others.
+    let u = placeholder(&[var("t").expr()], DType::F32, "U").expect("a tensor");
+    let further = program.with_args(&[u.clone(), c.clone(), a.clone(), b.clone()]).expect("a program");
+    let args: Vec<&str> = further.args().iter().map(Tensor::name).collect();
+    assert_eq!(args, ["A", "C", "U", "B"]);
+    let d = compute(from_ref(&n), "D", |i| u.at(i)).expect("a tensor");
+    refused(program.with_args(&[d]), "argument `D` takes no part in the outputs");
 }
 
 #[test]

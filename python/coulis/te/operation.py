@@ -87,7 +87,7 @@ def create_schedule(ops):
     return _te.create_schedule(ops)
 
 
-def replay(ops, trace):
+def replay(ops, trace, args=None):
     """The schedule of an operation or a list of them after the steps of a trace: what ``s.trace`` says, or an edit of it.
 
     The steps name stages and axes as the trace prints them, and are checked as calls are. Lowered, the schedule has the
@@ -98,9 +98,10 @@ def replay(ops, trace):
         again = te.replay(B.op, s.trace)
 
     A factor or number of parts is read back where it is of 32-bit integers and sizes of the program joined by ``+``,
-    ``-``, ``*``, ``//`` and ``%``; a conversion, a constant of another type and a call such as ``T.max`` are refused.
-    Of two sizes of one name ``n`` the second is ``n_1``.
+    ``-``, ``*``, ``//``, ``%``, ``T.max`` and ``T.min``; a conversion and a constant of another type are refused.
+    Of two sizes of one name ``n`` the second is ``n_1``. A size that only a parameter tells which is never read is found
+    where ``args`` lists it: the parameters, as ``build`` takes them. Of several such sizes each is to have its own name.
 
     Raises ``ValueError`` for a text that is no trace, with its line, and for a step that is refused.
     """
-    return _te.replay(ops, trace)
+    return _te.replay(ops, trace, args)
