@@ -43,10 +43,11 @@ def build(
     return _te.build(inputs, args, "cpu" if target is None else str(target), name)
 
 
-def compile(func: Any, target: str = "cpu", arch: str | None = None) -> Any:
+def compile(func: Any, target: str = "cpu", arch: str | None = None, name: str | None = None) -> Any:
     """The function of a text, or of a Python function under ``@T.prim_func``.
 
-    ``target``: ``"cpu"``, ``"cuda"``, ``"sim"`` or ``"sim64"``, as in ``build``; ``arch``: of a GPU, as ``"sm_90a"``. The result is called with arrays;
+    ``target``: ``"cpu"``, ``"cuda"``, ``"sim"`` or ``"sim64"``, as in ``build``; ``arch``: of a GPU, as ``"sm_90a"``; ``name``: of the
+    function that is taken of a text with several. The result is called with arrays;
     ``.source(kind)`` shows its code (``"tir"``, ``"c"``, ``"cuda"``, ``"ptx"``, ``"sass"``), ``.explain()`` how it runs.
 
     Raises ``ValueError`` for a text without a meaning, ``NotImplementedError`` for one that the target cannot run.
@@ -56,7 +57,7 @@ def compile(func: Any, target: str = "cpu", arch: str | None = None) -> Any:
         text = text()
     if not isinstance(text, str):
         raise TypeError(f"a text or a function under @T.prim_func is compiled, got {type(func).__name__}")
-    return _te.compile_text(text, target, arch)
+    return _te.compile_text(text, target, arch, name)
 
 
 def _no_binds(binds: Any) -> None:

@@ -291,6 +291,14 @@ def count(B: T.Buffer((4,), "int32"), start: T.int32):
 """
 
 
+def test_a_function_of_a_text_with_several_is_taken_by_its_name():
+    both, b = TEXT + TEXT.replace("count", "twice").replace("start + i", "start + i + i"), np.zeros(4, "int32")
+    for name, want in [("count", [5, 6, 7, 8]), ("twice", [5, 7, 9, 11])]:
+        f = coulis.compile(both, name=name)
+        f(b, 5)
+        assert (f.__name__, b.tolist()) == (name, want)
+
+
 def test_texts_are_compiled_as_they_are_and_take_integers():
     f = coulis.compile(TEXT)
     b = np.zeros(4, "int32")
@@ -309,7 +317,10 @@ def test_texts_are_compiled_as_they_are_and_take_integers():
     [
         (TEXT, {"target": "metal"}, ValueError, "there is no target `metal`"),
         (TEXT, {"target": "cpu", "arch": "sm_90"}, ValueError, "has no architecture"),
-        (TEXT + TEXT.replace("count", "other"), {}, ValueError, "is to hold one function, got 2"),
+        (TEXT + TEXT.replace("count", "other"), {}, ValueError, "got 2, of which one is to be named: count, other"),
+        (TEXT + TEXT.replace("count", "other"), {"name": "count_"}, ValueError, "no function `count_`; legal are count, other"),
+        (TEXT + TEXT, {"name": "count"}, ValueError, "has 2 functions `count`"),
+        (TEXT, {"name": 3}, TypeError, None),
         ("x = 1", {}, ValueError, None),
         (3, {}, TypeError, "a text or a function under @T.prim_func is compiled, got int"),
     ],

@@ -39,6 +39,25 @@ fn a_lowered_kernel_reads_back_and_lowers_to_itself() {
 }
 
 #[test]
+fn a_function_of_several_is_run_and_lowered_by_its_name() {
+    let folder = Folder::new("several");
+    let (_, _, array) = files(&folder);
+    let doubled = NEST.replace("row_sum", "twice").replace("A[i, k]", "A[i, k] + A[i, k]");
+    let file = folder.file("several.py", format!("{NEST}\n{doubled}").as_bytes());
+    for (name, sums) in [("row_sum", "3.0 12.0"), ("twice", "6.0 24.0")] {
+        let given = format!("A={array}");
+        let found = answer(&["run", &file, "--device", "cpu", "--arg", &given, "--function", name]);
+        assert_eq!(found, format!("B float32 [2]: {sums}\n"));
+        let lowered = answer(&["lower", &file, "--function", name]);
+        assert!(
+            lowered.contains(&format!("def {name}(")) && lowered.matches("def ").count() == 1,
+            "{lowered}"
+        );
+    }
+    assert_eq!(answer(&["lower", &file]).matches("def ").count(), 2);
+}
+
+#[test]
 fn passes_are_listed_and_each_can_be_looked_behind() {
     let folder = Folder::new("passes");
     let (listing, nest, _) = files(&folder);
@@ -130,7 +149,20 @@ fn arguments_of_a_run_are_checked() {
     let two = folder.file("two.py", format!("{NEST}\n{}", NEST.replace("row_sum", "other")).as_bytes());
     refused(
         &["run", &two, "--device", "cpu"],
-        "error[text]: the text is to hold one function, got 2: row_sum, other",
+        "error[text]: the text is to hold one function, got 2, of which one is to be named: row_sum, other",
+    );
+    refused(
+        &["run", &two, "--device", "cpu", "--function", "both"],
+        "error[text]: the text has no function `both`; legal are row_sum, other",
+    );
+    refused(
+        &["run", &two, "--device", "cpu", "--function", "other"],
+        "error[call/missing]: parameter `A` is read and has no value",
+    );
+    let twice = folder.file("twice.py", format!("{NEST}\n{NEST}").as_bytes());
+    refused(
+        &["run", &twice, "--device", "cpu", "--function", "row_sum"],
+        "error[text]: the text has 2 functions `row_sum`; give each a name of its own",
     );
     refused(
         &["run", "missing.py", "--device", "cpu"],

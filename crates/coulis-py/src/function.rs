@@ -540,14 +540,18 @@ fn canonical(text: &str) -> PyResult<String> {
     text::canonical(text).or_raise()
 }
 
-/// The function of a text with one kernel.
+/// The function of that name of a text; without a name, that of a text with one kernel.
 #[pyfunction]
-#[pyo3(signature = (text, target, arch))]
-fn compile_text(py: Python<'_>, text: String, target: &str, arch: Option<&str>) -> PyResult<Function> {
+#[pyo3(signature = (text, target, arch, name))]
+fn compile_text(
+    py: Python<'_>,
+    text: String,
+    target: &str,
+    arch: Option<&str>,
+    name: Option<&str>,
+) -> PyResult<Function> {
     let target = Target::named(target, arch)?;
-    let name = match text::kernels(&text).or_raise()?.as_slice() {
-        [one] => one.name.clone(),
-        _ => "main".to_owned(),
-    };
-    Function::of(py, &name, Origin::Text(text), target)
+    let kernel = text::one(&text, name).or_raise()?;
+    let text = if name.is_some() { text::print_kernel(&kernel) } else { text };
+    Function::of(py, &kernel.name, Origin::Text(text), target)
 }

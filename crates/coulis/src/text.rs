@@ -34,16 +34,28 @@ pub fn compile(text: &str, options: &CompileOptions) -> Result<Vec<Function>, Er
 
 /// The function of a text that holds one.
 pub fn compile_one(text: &str, options: &CompileOptions) -> Result<Function, Error> {
+    Function::of_kernel(one(text, None)?, options)
+}
+
+/// The kernel of that name; without a name, that of a text that holds one.
+pub fn one(text: &str, name: Option<&str>) -> Result<Kernel, Error> {
     let mut kernels = kernels(text)?;
-    match (kernels.pop(), kernels.is_empty()) {
-        (Some(kernel), true) => Function::of_kernel(kernel, options),
-        (last, _) => {
-            let names: Vec<&str> = kernels.iter().chain(&last).map(|k| k.name.as_str()).collect();
-            let message =
-                format!("the text is to hold one function, got {}: {}", names.len(), names.join(", "));
-            Err(Error::user("text", message))
-        }
+    let all = kernels.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>().join(", ");
+    let count = kernels.len();
+    if let Some(name) = name {
+        kernels.retain(|kernel| kernel.name == name);
     }
+    let message = match (kernels.len(), name) {
+        (1, _) => return Ok(kernels.remove(0)),
+        (_, None) => {
+            format!("the text is to hold one function, got {count}, of which one is to be named: {all}")
+        }
+        (0, Some(name)) => format!("the text has no function `{name}`; legal are {all}"),
+        (found, Some(name)) => {
+            format!("the text has {found} functions `{name}`; give each a name of its own")
+        }
+    };
+    Err(Error::user("text", message))
 }
 
 /// The text of a file; of standard input for `-`.
@@ -321,12 +333,7 @@ pub enum CudaBinary {
 /// The CUDA text of the one kernel of a text, compiled. Needs NVRTC and no GPU.
 pub fn emit_cuda_binary(text: &str, target: &TargetChoice, to: CudaBinary) -> Result<Vec<u8>, Error> {
     let target = target.facts()?;
-    let kernels = kernels(text)?;
-    let count = kernels.len();
-    let [kernel] = <[_; 1]>::try_from(kernels).map_err(|_| {
-        Error::user("emit", format!("a text with one kernel is compiled, and this one has {count}"))
-    })?;
-    let checked = flat_for(kernel, &target)?;
+    let checked = flat_for(one(text, None)?, &target)?;
     let module = cuda_module(&checked)?;
     let name = &checked.kernel().name;
     let (compiler, _) = CudaCompiler::open(&crate::device::cuda_options().search(), None);

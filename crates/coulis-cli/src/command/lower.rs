@@ -1,12 +1,13 @@
 //! `coulis lower FILE.py [--target] [--arch] [--emit] [--after PASS] [--passes]`: a kernel after its passes,
 //! or the text that is made of it. FILE.py is parsed, never executed. Without a target a kernel of threads is lowered
 //! for a GPU and any other for this CPU; `--arch` names a GPU. A kernel in Flat form has no passes
-//! before it and is checked as it stands. CUDA text needs nothing but coulis; PTX, cubin and SASS need NVRTC,
+//! before it and is checked as it stands. Of a file with several functions `--function` takes one; PTX, cubin and
+//! SASS are of one. CUDA text needs nothing but coulis; PTX, cubin and SASS need NVRTC,
 //! and SASS the disassembler. HIP is not built yet.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use coulis::text::{CudaBinary, emit_c, emit_cuda, emit_cuda_binary, lower, passes, read};
+use coulis::text::{CudaBinary, emit_c, emit_cuda, emit_cuda_binary, lower, one, passes, print_kernel, read};
 use coulis::{Error, TargetChoice};
 
 use crate::command::{Command, Entry};
@@ -65,6 +66,9 @@ struct Args {
     file: Option<PathBuf>,
     #[command(flatten)]
     target: TargetArgs,
+    /// The function that is taken of several
+    #[arg(long, value_name = "NAME", conflicts_with = "passes")]
+    function: Option<String>,
     /// What is printed
     #[arg(long, value_enum)]
     emit: Option<Emit>,
@@ -91,24 +95,28 @@ fn run(args: &Args) -> Result<(), Failure> {
     let Some(file) = args.file.as_ref().filter(|_| !args.passes) else {
         return answer(&passes());
     };
+    if args.emit == Some(Emit::Hip) {
+        return Err(not_built("lower --emit hip"));
+    }
+    let whole = read(file)?;
+    let text = match &args.function {
+        Some(name) => print_kernel(&one(&whole, Some(name))?),
+        None => whole,
+    };
     // What is emitted for GPUs is emitted for one where no target is named.
     let gpu = || target.clone().unwrap_or(TargetChoice::Cuda { arch: None });
+    let binary = |to| answer_bytes(&emit_cuda_binary(&text, &gpu(), to)?);
     match args.emit {
-        None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref(), target.as_ref())?),
-        Some(Emit::C) => answer(&emit_c(&read(file)?)?),
-        Some(Emit::Cuda) => answer(&emit_cuda(&read(file)?, &gpu())?),
-        Some(Emit::Ptx) => binary(file, &gpu(), CudaBinary::Ptx),
-        Some(Emit::Cubin) => binary(file, &gpu(), CudaBinary::Cubin),
-        Some(Emit::Sass) => binary(file, &gpu(), CudaBinary::Sass),
-        Some(Emit::Hip) => Err(not_built("lower --emit hip")),
+        None | Some(Emit::Tir | Emit::Hip) => answer(&lower(&text, args.after.as_deref(), target.as_ref())?),
+        Some(Emit::C) => answer(&emit_c(&text)?),
+        Some(Emit::Cuda) => answer(&emit_cuda(&text, &gpu())?),
+        Some(Emit::Ptx) => binary(CudaBinary::Ptx),
+        Some(Emit::Cubin) => binary(CudaBinary::Cubin),
+        Some(Emit::Sass) => binary(CudaBinary::Sass),
     }
 }
 
 /// How a value of a flag is written.
 fn name_of(value: impl clap::ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
-fn binary(file: &Path, target: &TargetChoice, to: CudaBinary) -> Result<(), Failure> {
-    answer_bytes(&emit_cuda_binary(&read(file)?, target, to)?)
 }

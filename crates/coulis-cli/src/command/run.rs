@@ -1,16 +1,17 @@
 //! `coulis run FILE.py --device sim|cpu|cuda [--arg NAME=FILE.npy|NUMBER ...] [...]`: runs a kernel file on arrays.
 //!
-//! Every buffer that the kernel stores to is shown after the run; `--out` keeps every buffer. An integer may be
-//! given for an integer parameter and for a size that occurs in a shape. The simulator reports violations on
+//! A file with several functions runs the one that `--function` names. Every buffer that the kernel stores to is shown
+//! after the run; `--out` keeps every buffer. An integer may be given for an integer parameter and for a size that occurs in
+//! a shape. The simulator reports violations on
 //! standard error, and the exit code is 1; it stops one that does not come to an end after `--max-steps`
 //! statements, and the exit code is 2. Ctrl-C ends the command at any time.
 
 use std::path::{Path, PathBuf};
 
-use coulis::text::{compile_one, read as read_text};
+use coulis::text::{one, read as read_text};
 use coulis::{
-    Arguments, Array, Called, CompileOptions, DeviceChoice, Error, NamedArray, ReadOptions, Value, read,
-    write_npz,
+    Arguments, Array, Called, CompileOptions, DeviceChoice, Error, Function, NamedArray, ReadOptions, Value,
+    read, write_npz,
 };
 
 use crate::command::{Command, Entry};
@@ -50,6 +51,9 @@ struct Args {
     /// Kernel text
     #[arg(value_name = "FILE.py")]
     file: PathBuf,
+    /// The function that runs, where the file has several
+    #[arg(long, value_name = "NAME")]
+    function: Option<String>,
     /// Where to run
     #[arg(long, value_enum)]
     device: Device,
@@ -99,7 +103,7 @@ fn run(args: &Args) -> Result<(), Failure> {
         return Err(Error::user("write/results", message).into());
     }
     let options = CompileOptions { device, threads: None, max_steps: args.max_steps };
-    let function = compile_one(&read_text(&args.file)?, &options)?;
+    let function = Function::of_kernel(one(&read_text(&args.file)?, args.function.as_deref())?, &options)?;
     let mut arguments = Arguments { random: args.random, ..Arguments::default() };
     for text in &args.args {
         let (name, value) = argument(text)?;
