@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import math
 import numbers
@@ -11,6 +12,9 @@ from typing import Any
 from ._coulis import Reducer, bench_of, described, plan_of
 from ._coulis import reduce as _reduce
 from ._functions import check
+
+# What `reduce` takes by name only.
+_OPTIONS = {name for name, p in inspect.signature(_reduce).parameters.items() if p.kind is p.KEYWORD_ONLY}
 
 Measured = namedtuple("Measured", "seconds median bytes gb_per_second floor plan device verified")
 Measured.__doc__ = """What `bench` measured.
@@ -91,8 +95,8 @@ def plan(x_or_shape: Any, ops: Any, axis: Any = None, *, x_dtype: Any = "float32
     x_dtype : dtype
         Type of the elements, where a shape is given.
     **options
-        Those of `coulis.reduce` that a plan depends on: keepdims, nan, ddof, init, acc_dtype, dtype, alpha, beta, device,
-        prologue. Plans of calls with `where` are not shown.
+        Those of `coulis.reduce`. The plan keeps them as they are given, masks and other arrays too, and calls of the plan
+        have them unless they give their own.
 
     Returns
     -------
@@ -105,10 +109,9 @@ def plan(x_or_shape: Any, ops: Any, axis: Any = None, *, x_dtype: Any = "float32
     >>> "s[" in p.trace
     True
     """
-    legal = {"keepdims", "nan", "ddof", "init", "acc_dtype", "dtype", "alpha", "beta", "device", "prologue"}
-    if not legal.issuperset(options):
-        unknown = ", ".join(sorted(set(options) - legal))
-        raise TypeError(f"a plan takes no {unknown}; legal are {', '.join(sorted(legal))}")
+    if not _OPTIONS.issuperset(options):
+        unknown = ", ".join(sorted(set(options) - _OPTIONS))
+        raise TypeError(f"a plan takes no {unknown}; legal are {', '.join(sorted(_OPTIONS))}")
     return Plan(x_or_shape, x_dtype, ops, axis, options)
 
 

@@ -1,5 +1,7 @@
 """Plans, measurements and reducers of one's own."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,29 @@ def test_a_plan_of_a_shape_is_that_of_an_array():
     assert coulis.plan((10, 10), "sum", x_dtype=np.int8).trace
 
 
+def test_a_plan_takes_what_a_reduction_takes_and_keeps_it():
+    mask, out = X % 3 == 0, np.ones(64, np.float32)
+    masked = coulis.plan(X, ["sum", "count"], axis=1, where=mask)
+    assert masked.trace and "chosen" in masked.explain()
+    assert masked.trace == coulis.plan(X.shape, ["sum", "count"], axis=1, where=mask).trace
+    np.testing.assert_array_equal(masked(X).sum, X.sum(1, where=mask))
+    np.testing.assert_array_equal(masked(X, where=~mask).sum, X.sum(1, where=~mask))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(masked))(X).count, mask.sum(1))
+    for everything in (True, None):
+        assert coulis.plan(X, "sum", 1, where=everything).trace == coulis.plan(X, "sum", 1).trace
+    added = coulis.plan(X, "sum", 1, out=out, beta=2.0)
+    assert added(X) is out
+    np.testing.assert_array_equal(out, X.sum(1) + 2)
+    edited = coulis.plan(X, "sum", 1, plan="")
+    assert edited.trace == "" and edited.name == "replayed"
+    with pytest.raises(NotImplementedError, match="fast_math"):
+        coulis.plan(X, "sum", fast_math=True)
+    with pytest.raises(ValueError, match="`where` of shape \\[5\\] does not broadcast"):
+        coulis.plan(X, "sum", where=np.ones(5, bool))
+    with pytest.raises(ValueError, match="`where` is to be of bool"):
+        coulis.plan(X, "sum", where=X)
+
+
 def test_an_edited_plan_is_run_and_a_wrong_one_is_refused():
     plan = coulis.plan(X, "sum", 1)
     plan.trace = ""
@@ -36,8 +61,8 @@ def test_an_edited_plan_is_run_and_a_wrong_one_is_refused():
         with pytest.raises(TypeError, match="`trace` is to be the text of a schedule"):
             plan.trace = wrong
     assert plan.trace == "s[nothing].unroll(i)"
-    with pytest.raises(TypeError, match="takes no where"):
-        coulis.plan(X, "sum", where=X > 1)
+    with pytest.raises(TypeError, match="takes no mask; legal are acc_dtype, alpha, .*, where"):
+        coulis.plan(X, "sum", mask=X > 1)
     with pytest.raises(TypeError, match="shape"):
         coulis.plan("abc", "sum")
 

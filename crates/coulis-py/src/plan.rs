@@ -11,7 +11,7 @@ use crate::array::{Given, dtype, dtype_named, is_array};
 use crate::dlpack::Place;
 use crate::options::{self, Ops, Options, axes, device_of};
 use crate::outside;
-use crate::reduce::inputs as inputs_of;
+use crate::reduce::{chosen_by, inputs as inputs_of, mask_of};
 
 /// Registers `plan_of` and `bench_of`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -93,8 +93,8 @@ fn plan_of<'py>(
         dtype: out.as_ref(),
         alpha: alpha.as_ref(),
         beta: beta.as_ref(),
-        fast_math: false,
-        reproducible: false,
+        fast_math: get("fast_math")?.map_or(Ok(false), |v| options::fast_math(&v))?,
+        reproducible: get("reproducible")?.map_or(Ok(false), |v| options::reproducible(&v))?,
         plan: trace.as_ref(),
     };
     let prologue = get("prologue")?.filter(|v| !v.is_none());
@@ -105,6 +105,9 @@ fn plan_of<'py>(
     let dtypes: Vec<DType> = infos.iter().map(|info| info.dtype).collect();
     let mut request = read.request_with(prologue.as_ref(), py, &ops, &dtypes)?;
     request.device = on;
+    let mask = mask_of(get("where")?.as_ref())?;
+    // SAFETY: the mask is kept to the end of this function, and the request does not leave it.
+    request.where_ = unsafe { chosen_by(mask.as_ref(), &[])? };
     let (plan, prediction, source) = outside::at_length(py, || {
         let found = plan(&infos, &request)?;
         let source = match wants_source {

@@ -168,6 +168,27 @@ fn reduce<'py>(
     call.run(py, &known, out, stream)
 }
 
+/// The mask that is given, if one is that may leave elements out.
+pub fn mask_of<'py>(given: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Given<'py>>> {
+    let is_all = |m: &&Bound<'_, PyAny>| m.cast::<PyBool>().is_ok_and(|b| b.is_true());
+    given.filter(|m| !m.is_none() && !is_all(m)).map(|m| Given::of(m, "where")).transpose()
+}
+
+/// Which elements take part: those of the mask, but nothing that is null, wherever it stands.
+///
+/// # Safety
+///
+/// The mask outlives what is given.
+pub unsafe fn chosen_by(mask: Option<&Given<'_>>, inputs: &[Given<'_>]) -> PyResult<Option<Array>> {
+    // SAFETY: as the caller promises.
+    let given = mask.map(|m| unsafe { m.array() }).transpose()?;
+    let mut valid = inputs.iter().chain(mask).filter_map(|given| given.valid.as_ref());
+    valid.try_fold(given, |chosen, valid| {
+        let chosen = chosen.map_or_else(|| Ok(valid.clone()), |chosen| both(&chosen, valid))?;
+        Ok(Some(chosen))
+    })
+}
+
 /// The arrays of a call.
 pub struct Call<'py> {
     /// The inputs, and those beside them.
@@ -199,8 +220,7 @@ impl<'py> Call<'py> {
         on: Option<DeviceChoice>,
     ) -> PyResult<Call<'py>> {
         let place = inputs[0].place;
-        let is_all = |m: &&Bound<'_, PyAny>| m.cast::<PyBool>().is_ok_and(|b| b.is_true());
-        let mask = mask.filter(|m| !m.is_none() && !is_all(m)).map(|m| Given::of(m, "where")).transpose()?;
+        let mask = mask_of(mask)?;
         for (given, what) in
             inputs.iter().skip(1).map(|i| (i, "the second input")).chain(mask.iter().map(|m| (m, "`where`")))
         {
@@ -222,13 +242,7 @@ impl<'py> Call<'py> {
             return Err(PyValueError::new_err(message));
         }
         // SAFETY: the call keeps the mask, and the request does not leave the call.
-        let given = mask.as_ref().map(|m| unsafe { m.array() }).transpose()?;
-        // What is null takes no part, wherever it stands.
-        let valid = inputs.iter().chain(&mask).filter_map(|given| given.valid.as_ref());
-        request.where_ = valid.into_iter().try_fold(given, |chosen, valid| {
-            let chosen = chosen.map_or_else(|| Ok(valid.clone()), |chosen| both(&chosen, valid))?;
-            Ok::<_, PyErr>(Some(chosen))
-        })?;
+        request.where_ = unsafe { chosen_by(mask.as_ref(), &inputs)? };
         Ok(Call { inputs, mask, chosen: request.where_.clone(), place })
     }
 
