@@ -188,6 +188,7 @@ impl Builder<'_> {
     }
 
     /// Conditions on the loops around an attached stage without which its one reader, which holds it, reads nothing of it.
+    /// They are about no thread index that shares the memory of the stage: what one thread does not read others may.
     fn asked_for(&self, stage: &Stage) -> Vec<Expr> {
         let Attach::At(parent, axis) = &stage.attach else { return Vec::new() };
         let parent = self.schedule.by_id(*parent);
@@ -196,7 +197,14 @@ impl Builder<'_> {
         }
         let at = self.at(parent);
         let Some(place) = at.loops.iter().position(|l| l.leaf == *axis) else { return Vec::new() };
-        let inside: Vec<Var> = at.loops[place + 1..].iter().map(|l| l.var.clone()).collect();
+        let scope = self.at(stage).scope;
+        let around = at.path.iter().chain(&at.loops[..=place]);
+        let sharing = around.filter(|l| l.thread.is_some_and(|tag| shares(scope, tag)));
+        // Also an index that no loop around runs over: memory of a thread may be computed ahead of the loop that does.
+        let indices = self.launches.of(at.root).iter().filter(|index| shares(scope, index.tag));
+        let moving: Vec<Var> = (sharing.chain(&at.loops[place + 1..]).map(|l| l.var.clone()))
+            .chain(indices.map(|index| index.var.clone()))
+            .collect();
         let guards = self.guards(parent).into_iter().map(|guard| guard.condition);
         // A fold that was factored has its guards as a condition.
         let known = at.known_inside();
@@ -207,7 +215,7 @@ impl Builder<'_> {
         let of_fold = of_fold.map(|condition| known.simplify(&substitute_expr(condition, &at.absolutes)));
         guards
             .chain(of_fold.into_iter().flat_map(|c| unlikely(&c)))
-            .filter(|c| !uses_any(c, &inside))
+            .filter(|c| !uses_any(c, &moving))
             .collect()
     }
 

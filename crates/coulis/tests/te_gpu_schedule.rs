@@ -99,6 +99,53 @@ fn a_loop_of_one_thread_around_a_stage_does_not_hold_the_index_of_another_stage(
 }
 
 #[test]
+fn what_one_thread_does_not_ask_for_a_block_loads_for_the_others() {
+    // Each thread reads three elements from its own on, and the last blocks have threads with no element.
+    for (length, threads, scope) in [
+        (5, 2, MemScope::Shared),
+        (7, 4, MemScope::Shared),
+        (8, 4, MemScope::Shared),
+        (5, 2, MemScope::Local),
+    ] {
+        let a = input(&[c(length + 2)], DType::F32, "A");
+        let k = reduce_axis(3, "k");
+        let b = compute(&[c(length)], "B", |i| sum(a.at((i[0].expr() + k.expr(),)), from_ref(&k))).unwrap();
+        let mut s = schedule(&[b], from_ref(&a));
+        let i = leaf(&s, "B", 0);
+        let (blocks, own) = s.split("B", &i, Split::Factor(threads)).unwrap();
+        s.bind("B", &blocks, BlockX).unwrap();
+        s.bind("B", &own, ThreadX).unwrap();
+        let slab = s.cache_read(&a, scope, &["B".into()]).unwrap();
+        s.compute_at(slab, "B", &own).unwrap();
+        if scope == MemScope::Shared {
+            let element = s.stage(slab).unwrap().leaves()[0].clone();
+            let (lane, _) = s.split(slab, &element, Split::Nparts(threads)).unwrap();
+            s.bind(slab, &lane, ThreadX).unwrap();
+        }
+        run_everywhere(&s, &[&[]]);
+    }
+    // The threads' own sums are computed ahead of the loop over threads.
+    let a = input(&[c(3)], DType::F32, "A");
+    let k = reduce_axis(3, "k");
+    let b = compute(&[c(1)], "B", |i| sum(a.at((i[0].expr() + k.expr(),)), from_ref(&k))).unwrap();
+    let mut s = schedule(&[b], from_ref(&a));
+    let total = s.cache_write("B", MemScope::Local).unwrap();
+    let i = leaf(&s, "B", 0);
+    let (blocks, rest) = s.split("B", &i, Split::Factor(4)).unwrap();
+    let (own, _) = s.split("B", &rest, Split::Nparts(2)).unwrap();
+    s.bind("B", &blocks, BlockX).unwrap();
+    s.bind("B", &own, ThreadX).unwrap();
+    s.compute_at(total, "B", &blocks).unwrap();
+    let slab = s.cache_read(&a, MemScope::Shared, &[total.into()]).unwrap();
+    let place = s.stage(total).unwrap().leaves()[0].clone();
+    s.compute_at(slab, total, &place).unwrap();
+    let element = s.stage(slab).unwrap().leaves()[0].clone();
+    let (_, lane) = s.split(slab, &element, Split::Nparts(2)).unwrap();
+    s.bind(slab, &lane, ThreadX).unwrap();
+    run_everywhere(&s, &[&[]]);
+}
+
+#[test]
 fn partial_sums_by_the_threads_of_one_row_are_read_by_those_of_all() {
     for (rows, step, factor) in [(1000, 4, 32), (7, 3, 32), (8, 4, 16), (5, 8, 8)] {
         for is_inner in [true, false] {
