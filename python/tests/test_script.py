@@ -310,6 +310,8 @@ def test_texts_are_compiled_as_they_are_and_take_integers():
         f(b)
     with pytest.raises(ValueError, match="an integer"):
         f(b, b)
+    with pytest.raises(ValueError, match="does not fit into int64"):
+        f(b, 1 << 70)
 
 
 @pytest.mark.parametrize(

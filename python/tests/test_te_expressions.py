@@ -73,6 +73,8 @@ def test_an_expression_prints_and_has_the_type_that_holds_its_operands(expr, tex
         (lambda: te.const(1, "float33"), TypeError, "`float33` names no element type"),
         (lambda: te.const(300, "int8"), ValueError, "the constant is 300, which int8 does not hold"),
         (lambda: te.const([1]), TypeError, "an expression, an axis or a number is wanted, got list"),
+        (lambda: te.compute((2,), lambda i: np.ones(2) * te.exp(1.0)), TypeError, "a number is wanted, got ndarray"),
+        (lambda: te.const(1 << 70), ValueError, "the integer 1180591620717411303424 does not fit into int64"),
         (lambda: bool(i < j), ValueError, "neither true nor false"),
         (lambda: i + (1 << 70), ValueError, "does not fit into int64"),
         (lambda: x.name and (x + 1).name, AttributeError, "only a variable has a name"),

@@ -419,6 +419,7 @@ def test_every_primitive_of_the_catalogue_is_a_method_and_tells_what_it_does():
         (lambda p: (p.s[p.B].split(p.k, 2), p.s[p.B].split(p.k, 2)), ValueError, "was split into `k_outer` and `k_inner`"),
         (lambda p: p.s[p.B].split("k", 2), ValueError, "`axis` is to be an axis"),
         (lambda p: p.s[p.B].split(p.k, 2.5), ValueError, "`factor` is to be an integer|split"),
+        (lambda p: p.s[p.B].split(p.k, 2**70), ValueError, "the integer 1180591620717411303424 does not fit into int64"),
         (lambda p: p.s[p.B].parallel(p.k), ValueError, "reduce axis"),
         (lambda p: p.s[p.B].vectorize(p.k), ValueError, "reduce axis"),
         (lambda p: p.s[p.B].compute_inline(), ValueError, "compute_inline"),

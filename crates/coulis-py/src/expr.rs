@@ -113,14 +113,22 @@ pub fn maybe_expr(object: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
         let value = maybe_expr(&object.call_method0("item")?)?;
         return Ok(value.map(|value| operators::convert(value, dtype)));
     }
-    if object.is_instance_of::<PyInt>() || object.hasattr("__index__")? {
-        let Ok(value) = object.call_method0("__index__").and_then(|v| v.extract::<i64>()) else {
-            return Err(PyValueError::new_err(format!("the integer {object} does not fit into int64")));
-        };
-        let dtype = if i32::try_from(value).is_ok() { DType::I32 } else { DType::I64 };
-        return Ok(Some(Expr::int_of(i128::from(value), dtype)));
+    let Some(value) = int64(object)? else { return Ok(None) };
+    let dtype = if i32::try_from(value).is_ok() { DType::I32 } else { DType::I64 };
+    Ok(Some(Expr::int_of(i128::from(value), dtype)))
+}
+
+/// The integer that an object is, if it is one.
+pub fn int64(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    if !object.hasattr("__index__")? {
+        return Ok(None);
     }
-    Ok(None)
+    // Arrays have the method, and are integers only where they have no axes.
+    let Ok(index) = object.call_method0("__index__") else { return Ok(None) };
+    let fits = index
+        .extract()
+        .map_err(|_| PyValueError::new_err(format!("the integer {index} does not fit into int64")));
+    fits.map(Some)
 }
 
 /// The expression that an object is.

@@ -19,6 +19,7 @@ use pyo3::types::{PyBytes, PyInt, PyList, PyTuple};
 use crate::array::Given;
 use crate::dlpack::Place;
 use crate::error::OrRaise;
+use crate::expr::int64;
 use crate::outside;
 use crate::schedule::{IRModule, Schedule as PySchedule, args_of};
 use crate::target::{Target, check_device};
@@ -203,8 +204,10 @@ impl Function {
         let mut arguments = Vec::with_capacity(args.len());
         let mut ordinal = None;
         for (at, arg) in args.iter().enumerate() {
-            if arg.is_instance_of::<PyInt>() {
-                arguments.push(Argument::Int(arg.extract()?));
+            if arg.is_instance_of::<PyInt>()
+                && let Some(value) = int64(&arg)?
+            {
+                arguments.push(Argument::Int(value));
                 continue;
             }
             let (array, on) = unwrapped(&arg)?;

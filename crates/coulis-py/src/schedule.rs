@@ -11,7 +11,7 @@ use coulis::te::{
 };
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 
 use crate::axis::{Axis, AxisKind};
 use crate::error::OrRaise;
@@ -250,9 +250,6 @@ impl Primitive {
         }
         if let Ok(value) = object.cast::<PyBool>() {
             return Ok(Arg::Bool(value.is_true()));
-        }
-        if object.is_instance_of::<PyInt>() {
-            return Ok(Arg::Int(object.extract()?));
         }
         if let Ok(text) = object.cast::<PyString>() {
             return Ok(Arg::Str(text.to_str()?.to_owned()));
