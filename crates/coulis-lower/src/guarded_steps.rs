@@ -14,9 +14,9 @@ const MOST_KEPT: i128 = 12;
 /// which is a branch in every step, no place in registers is one of its own steps, and it folds into few of
 /// them.
 pub fn may_stay_a_loop(var: &Var, body: &Stmt) -> bool {
-    let (mut guarded, mut indexed, mut kept) = (false, false, Vec::new());
+    let (mut indexed, mut kept) = (false, Vec::new());
     let in_registers = |buffer: &Buffer| matches!(buffer.scope, MemScope::Local | MemScope::Warp);
-    let (mut defined, mut lanes) = (vec![var.clone()], Vec::new());
+    let mut defined = vec![var.clone()];
     for_each_stmt(body, &mut |s| {
         match s {
             Stmt::Store { buffer, indices, .. } if in_registers(buffer) => {
@@ -29,21 +29,36 @@ pub fn may_stay_a_loop(var: &Var, body: &Stmt) -> bool {
             Stmt::For { var, min, extent, .. } if uses_any(min, &defined) || uses_any(extent, &defined) => {
                 defined.push(var.clone());
             }
-            Stmt::For { var, kind: LoopKind::Vectorized, .. } => lanes.push(var.clone()),
             Stmt::Allocate { .. } => indexed = true,
             _ => {}
         }
         for expr in stmt_exprs(s) {
-            for_each_expr(expr, &mut |e| match e.node() {
-                Node::Load(buffer, indices) if in_registers(buffer) => {
+            for_each_expr(expr, &mut |e| {
+                if let Node::Load(buffer, indices) = e.node()
+                    && in_registers(buffer)
+                {
                     indexed |= indices.iter().any(|at| uses_any(at, &defined));
                 }
-                Node::Call(Intrinsic::Likely, _) => guarded |= uses_any(e, &lanes),
-                _ => {}
             });
         }
     });
-    guarded && !indexed && kept.iter().map(registers).sum::<i128>() <= MOST_KEPT
+    guards_lanes(body) && !indexed && kept.iter().map(registers).sum::<i128>() <= MOST_KEPT
+}
+
+/// Whether vectors in the body have guards on their lanes.
+pub fn guards_lanes(body: &Stmt) -> bool {
+    let (mut guarded, mut lanes) = (false, Vec::new());
+    for_each_stmt(body, &mut |s| {
+        if let Stmt::For { var, kind: LoopKind::Vectorized, .. } = s {
+            lanes.push(var.clone());
+        }
+        for expr in stmt_exprs(s) {
+            for_each_expr(expr, &mut |e| {
+                guarded |= matches!(e.node(), Node::Call(Intrinsic::Likely, _)) && uses_any(e, &lanes);
+            });
+        }
+    });
+    guarded
 }
 
 /// Registers that an array of a thread takes; more than there are where its length is not constant.

@@ -6,8 +6,10 @@
 //! loops. Where the guard has no loop variable inside, it surely fails past the cut, so that the second loop loses
 //! what it guards. Guards that state a lower bound are cut off in front. A parallel loop is not cut but gets a branch
 //! on its index, so that its threads start once; vectorized and unrolled loops stay whole. But in a part that keeps
-//! guards, on the CPU, a guarded unrolled loop is cut like a serial one and becomes one: such a part runs seldom, and
-//! writing its loops out would take most of the text and of the time that a compiler needs for it.
+//! guards, on the CPU, a guarded unrolled loop is cut like a serial one and becomes one, and so does one whose guards
+//! are only on lanes of its vectors and leave nothing to cut: such a part runs seldom, and writing its loops out would
+//! take most of the text and of the time that a compiler needs for it, as each step has a copy for every length of
+//! vector.
 //!
 //! A launch of blocks is no loop that could be cut; where a guard mentions a block index, and threads do not work
 //! together in the kernel, the blocks for which it surely holds take a branch without it.
@@ -43,7 +45,9 @@ use crate::affine::{
 use crate::binders::copy_with;
 use crate::branch::branch;
 use crate::eager::Eager;
-use crate::guarded_steps::{is_beside_loops, may_stay_a_loop, reads_vectors_again, writes_steps_out};
+use crate::guarded_steps::{
+    guards_lanes, is_beside_loops, may_stay_a_loop, reads_vectors_again, writes_steps_out,
+};
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{with_let, with_loop, with_sizes};
 use crate::walk::map_children;
@@ -167,12 +171,8 @@ impl Partition {
                     LoopKind::Vectorized => false,
                 };
                 let cuts = self.cut_constant || !constant || writes_steps_out(&body);
-                if kind == LoopKind::Unrolled
-                    && !self.cut_constant
-                    && depth > 0
-                    && min.is_int(0)
-                    && may_stay_a_loop(&var, &body)
-                {
+                let is_in_rest = kind == LoopKind::Unrolled && depth > 0;
+                if is_in_rest && !self.cut_constant && min.is_int(0) && may_stay_a_loop(&var, &body) {
                     let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
                     return Stmt::rolled(var, extent, body);
                 }
@@ -182,11 +182,12 @@ impl Partition {
                     Vec::new()
                 };
                 guards.retain(|g| !self.cut_constant || !is_beside_loops(&body, &g.cond));
+                let stays = is_in_rest && self.cut_constant && (!guards.is_empty() || guards_lanes(&body));
+                let kind = if stays { LoopKind::Serial } else { kind };
                 if guards.is_empty() {
                     let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
                     return Stmt::for_(var, min, extent, kind, body);
                 }
-                let kind = if kind == LoopKind::Unrolled { LoopKind::Serial } else { kind };
                 self.cut(Loop { var, min, extent, kind, body: *body }, guards, known, depth)
             }
             Stmt::LaunchThread { tag, var, extent, body } => {

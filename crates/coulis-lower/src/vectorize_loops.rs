@@ -115,7 +115,8 @@ impl Within<'_> {
             }
             Stmt::If { cond, then, otherwise } => {
                 let then = Box::new(self.walk(*then, &with_condition(known, &cond))?);
-                let otherwise = otherwise.map(|s| self.walk(*s, known).map(Box::new)).transpose()?;
+                let fails = with_condition(known, &cond.clone().logical_not());
+                let otherwise = otherwise.map(|s| self.walk(*s, &fails).map(Box::new)).transpose()?;
                 Ok(Stmt::If { cond, then, otherwise })
             }
             other => try_map_children(other, &mut |s| self.walk(s, known)),

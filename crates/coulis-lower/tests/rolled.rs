@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::small::{int, try_pass_for, var};
+use common::small::{int, size, try_pass, try_pass_for, var, vectorized};
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_stmt;
 use coulis_ir::{Attr, Buffer, DType, LoopKind, MemScope, Stmt, Target};
@@ -83,4 +83,36 @@ fn steps_over_vectors_with_guarded_lanes_stay_a_loop_past_the_cut_unless_registe
     assert!(rest.contains("for step in range(4)") && rest.contains("T.likely"), "{text}");
     assert!(summed(false, 12).contains("rolled") && !summed(false, 13).contains("rolled"));
     assert!(!summed(true, 8).contains("rolled"));
+}
+
+#[test]
+fn on_a_cpu_steps_whose_guards_are_only_on_lanes_are_a_loop_in_the_part_that_keeps_these() {
+    // Rows of three elements, one row a lane. Where not all lanes pass they never make a whole vector.
+    let (n, block, k, lane) = (size("n"), var("block"), var("k"), var("lane"));
+    let s = memory("S", int(4), MemScope::Local);
+    let row = block.expr() * int(4) + lane.expr();
+    let element = memory("A", n.clone() * int(3), MemScope::Global).at([row.clone() * int(3) + k.expr()]);
+    let sum = Stmt::store(&s, vec![lane.expr()], s.at([lane.expr()]) + element);
+    let guarded = Stmt::if_(row.lt(n.clone()).likely(), sum);
+    let steps = Stmt::for_(k, int(0), int(3), LoopKind::Unrolled, vectorized(&lane, 4, guarded));
+    let blocks = (n + int(3)).floordiv(int(4));
+    let nest = Stmt::for_(block, int(0), blocks, LoopKind::Parallel, steps);
+    let passes = ["partition_loops", "vectorize_loops", "unroll_loops", "simplify_flat"];
+    let made = |body, name: &&str| try_pass(name, body).expect("the pass runs");
+    let text = print_stmt(&passes.iter().fold(nest, made));
+    assert_eq!(
+        text.trim_end(),
+        "
+for block in T.parallel((n + 3) // 4):
+    if block < n // 4:
+        S[0:4] = S[0:4] + A[block * 12:block * 12 + 12:3]
+        S[0:4] = S[0:4] + A[block * 12 + 1:block * 12 + 1 + 12:3]
+        S[0:4] = S[0:4] + A[block * 12 + 2:block * 12 + 2 + 12:3]
+    else:
+        for k in range(3):
+            lane_n: T.int32 = n - block * 4
+            for lane_s in range(lane_n):
+                S[lane_s] = S[lane_s] + A[block * 12 + lane_s * 3 + k]"
+            .trim_start()
+    );
 }
