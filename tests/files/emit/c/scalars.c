@@ -26,18 +26,21 @@ typedef char cx_chars32 __attribute__((vector_size(32)));
 #endif
 static inline __attribute__((always_inline)) f32 cx_max_f32(f32 a, f32 b) { return a > b ? a : b; }
 static inline __attribute__((always_inline)) f32 cx_min_f32(f32 a, f32 b) { return a < b ? a : b; }
+#if defined(__FMA__) || defined(__FP_FAST_FMA) || !defined(__x86_64__)
 static inline __attribute__((always_inline)) f32 cx_fma_f32(f32 a, f32 b, f32 c)
 {
-#if defined(__FMA__) || defined(__FP_FAST_FMA) || !defined(__x86_64__)
     return __builtin_fmaf(a, b, c);
+}
 #else
+static __attribute__((noinline)) f32 cx_fma_f32(f32 a, f32 b, f32 c)
+{
     const f64 p = (f64)a * b, s = p + c, part = s - p;
     const f64 rest = (p - (s - part)) + (c - part);
     union { f64 value; u64 bits; } odd = { s }, sign = { rest };
     if (rest < 0.0 || rest > 0.0) odd.bits = (odd.bits - ((sign.bits ^ odd.bits) >> 63)) | 1;
     return (f32)odd.value;
-#endif
 }
+#endif
 static inline __attribute__((always_inline)) f32 cx_exp_f32(f32 a)
 {
     const f32 x = cx_max_f32(-104.0f, cx_min_f32(89.0f, a));

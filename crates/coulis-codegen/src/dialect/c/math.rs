@@ -182,31 +182,60 @@ pub fn add_exact(ty: VTy, needs: &mut dyn Needs) -> String {
 /// Where `a * b + c`, rounded once, is an operation of the machine, or where nothing is known of that.
 const HAS_FMA: &str = "defined(__FMA__) || defined(__FP_FAST_FMA) || !defined(__x86_64__)";
 
+/// How a function begins that is too long to be written out wherever it is called: a kernel of exponentials calls some hundred.
+const APART: &str = "static __attribute__((noinline))";
+
 /// `a * b + c`, rounded once. On machines without such an operation that is put together from others, since the C library's
 /// function takes some hundred cycles there.
 fn fused(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (name, value, s) = (Helper::Math(Intrinsic::Fma, ty).name(), ty.name(), suffix(ty));
-    if ty.lanes == 0 {
-        let body = if ty.ty == CTy::F32 { SINGLE_FUSED } else { DOUBLE_FUSED };
-        return Ok(format!(
-            "{FN} {value} {name}({value} a, {value} b, {value} c)
-{{
-#if {HAS_FMA}
-    return __builtin_fma{s}(a, b, c);
+    let (by_machine, by_parts) = if ty.lanes == 0 {
+        let by_parts = if ty.ty == CTy::F32 { SINGLE_FUSED.to_owned() } else { double_fused_of_one() };
+        (format!("    return __builtin_fma{s}(a, b, c);\n"), by_parts)
+    } else {
+        let Some((guard, fast)) = fused_builtin(ty) else { return lanes(Intrinsic::Fma, ty, needs) };
+        needs.ty(ty);
+        let one_by_one =
+            |one: &str| format!("for (int i = 0; i < {}; ++i) a[i] = {one}(a[i], b[i], c[i]);", ty.lanes);
+        let by_machine = format!(
+            "#if {guard}
+    return __builtin_ia32_{fast};
 #else
-{body}#endif
-}}
+    {}
+    return a;
+#endif
+",
+            one_by_one(&format!("__builtin_fma{s}"))
+        );
+        let by_parts = match ty.ty {
+            CTy::F32 => single_fused(ty),
+            _ => {
+                let one = needs.helper(Helper::Math(Intrinsic::Fma, VTy::scalar(ty.ty)))?;
+                double_fused(ty, &one_by_one(&one))
+            }
+        };
+        (by_machine, by_parts)
+    };
+    Ok(format!(
+        "#if {HAS_FMA}
+{FN} {value} {name}({value} a, {value} b, {value} c)
+{{
+{by_machine}}}
+#else
+{APART} {value} {name}({value} a, {value} b, {value} c)
+{{
+{by_parts}}}
+#endif
 "
-        ));
-    }
-    let Some((guard, fast)) = fused_builtin(ty) else { return lanes(Intrinsic::Fma, ty, needs) };
-    needs.ty(ty);
-    let body = if ty.ty == CTy::F32 {
-        // As in [`SINGLE_FUSED`], without comparisons, which compilers take apart lane by lane: what is off
-        // counts if it is not zero, of a finite sum.
-        let bytes = 8 * ty.lanes;
-        format!(
-            "    typedef f64 wide __attribute__((vector_size({bytes})));
+    ))
+}
+
+/// As in [`SINGLE_FUSED`], without comparisons, which compilers take apart lane by lane: what is off counts if it is not
+/// zero, of a finite sum.
+fn single_fused(ty: VTy) -> String {
+    let (value, bytes) = (ty.name(), 8 * ty.lanes);
+    format!(
+        "    typedef f64 wide __attribute__((vector_size({bytes})));
     typedef u64 bits __attribute__((vector_size({bytes})));
     const wide p = __builtin_convertvector(a, wide) * __builtin_convertvector(b, wide);
     const wide z = __builtin_convertvector(c, wide), s = p + z, part = s - p;
@@ -216,25 +245,33 @@ fn fused(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     const bits odd = (own - (((off ^ own) >> 63) & inexact)) | inexact;
     return __builtin_convertvector((wide)odd, {value});
 "
-        )
-    } else {
-        let one = needs.helper(Helper::Math(Intrinsic::Fma, VTy::scalar(ty.ty)))?;
-        format!("    for (int i = 0; i < {}; ++i) a[i] = {one}(a[i], b[i], c[i]);\n    return a;\n", ty.lanes)
-    };
-    Ok(format!(
-        "{FN} {value} {name}({value} a, {value} b, {value} c)
-{{
-#if {guard}
-    return __builtin_ia32_{fast};
-#elif {HAS_FMA}
-    for (int i = 0; i < {}; ++i) a[i] = __builtin_fma{s}(a[i], b[i], c[i]);
-    return a;
-#else
-{body}#endif
-}}
+    )
+}
+
+/// As in [`double_fused_of_one`], without comparisons: lanes are left to `one_by_one` where the highest bit of a difference
+/// says that a size is beyond its bounds. A product of zero is as good as any if something is added to it.
+fn double_fused(ty: VTy, one_by_one: &str) -> String {
+    let (value, bytes) = (ty.name(), ty.bytes());
+    let any = (0..ty.lanes).map(|lane| format!("left[{lane}]")).collect::<Vec<_>>().join(" | ");
+    format!(
+        "    typedef u64 bits __attribute__((vector_size({bytes})));
+    const {value} p = a * b;
+    const bits size_a = (bits)a & 0x7fffffffffffffffull, size_b = (bits)b & 0x7fffffffffffffffull;
+    const bits size_c = (bits)c & 0x7fffffffffffffffull, size_p = (bits)p & 0x7fffffffffffffffull;
+    const bits nil = ((size_a - 1) | (size_b - 1)) & -size_c, small = (size_p - 0x07b0000000000001ull) & ~nil;
+    const bits large = (0x7dcfffffffffffffull - size_a) | (0x7dcfffffffffffffull - size_b)
+        | (0x7dcfffffffffffffull - size_c) | (0x7dcfffffffffffffull - size_p);
+    const bits left = large | small;
+    if (__builtin_expect((i64)({any}) < 0, 0)) {{
+        {one_by_one}
+        return a;
+    }}
+{parts}    const bits own = (bits)s, off = (bits)rest, some = off << 1, inexact = (some | -some) >> 63;
+    const bits odd = (own - (((off ^ own) >> 63) & inexact)) | inexact;
+    return v + ({value})odd;
 ",
-        ty.lanes
-    ))
+        parts = DOUBLE_PARTS.replace("f64", &value),
+    )
 }
 
 /// `f64` holds the product. Their sum is rounded to odd there, from which the last rounding is that of the exact value.
@@ -249,19 +286,27 @@ const SINGLE_FUSED: &str = "    const f64 p = (f64)a * b, s = p + c, part = s - 
 
 /// The product as a sum of two (Dekker and Veltkamp), then a sum of three by a rounding to odd; see
 /// [`SINGLE_FUSED`]. Where a part may leave the range, the C library's.
-const DOUBLE_FUSED: &str = "    const f64 p = a * b, size = __builtin_fabs(p);
+fn double_fused_of_one() -> String {
+    format!(
+        "    const f64 p = a * b, size = __builtin_fabs(p);
     if (p == 0.0 && (a == 0.0 || b == 0.0)) return p + c;
     const b8 fits = __builtin_fabs(a) < 0x1p990 && __builtin_fabs(b) < 0x1p990 && __builtin_fabs(c) < 0x1p990;
     if (!(fits && 0x1p-900 < size && size < 0x1p990)) return __builtin_fma(a, b, c);
-    const f64 a_scaled = a * 134217729.0, a_high = a_scaled - (a_scaled - a), a_low = a - a_high;
+{DOUBLE_PARTS}    union {{ f64 value; u64 bits; }} odd = {{ s }}, sign = {{ rest }};
+    if (rest < 0.0 || rest > 0.0) odd.bits = (odd.bits - ((sign.bits ^ odd.bits) >> 63)) | 1;
+    return v + odd.value;
+"
+    )
+}
+
+/// The product and what is added as `v + s`, and what `s` is off by.
+const DOUBLE_PARTS: &str =
+    "    const f64 a_scaled = a * 134217729.0, a_high = a_scaled - (a_scaled - a), a_low = a - a_high;
     const f64 b_scaled = b * 134217729.0, b_high = b_scaled - (b_scaled - b), b_low = b - b_high;
     const f64 p_low = a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low);
     const f64 t = c + p_low, t_part = t - c, t_low = (c - (t - t_part)) + (p_low - t_part);
     const f64 v = p + t, v_part = v - p, v_low = (p - (v - v_part)) + (t - v_part);
     const f64 s = t_low + v_low, part = s - t_low, rest = (t_low - (s - part)) + (v_low - part);
-    union { f64 value; u64 bits; } odd = { s }, sign = { rest };
-    if (rest < 0.0 || rest > 0.0) odd.bits = (odd.bits - ((sign.bits ^ odd.bits) >> 63)) | 1;
-    return v + odd.value;
 ";
 
 fn extremum3(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
