@@ -6,10 +6,9 @@
 //! loops. Where the guard has no loop variable inside, it surely fails past the cut, so that the second loop loses
 //! what it guards. Guards that state a lower bound are cut off in front. A parallel loop is not cut but gets a branch
 //! on its index, so that its threads start once; vectorized and unrolled loops stay whole. But in a part that keeps
-//! guards, on the CPU, a guarded unrolled loop is cut like a serial one and becomes one, and so does one whose guards
-//! are only on lanes of its vectors and leave nothing to cut: such a part runs seldom, and writing its loops out would
-//! take most of the text and of the time that a compiler needs for it, as each step has a copy for every length of
-//! vector.
+//! guards, on the CPU, a guarded unrolled loop is cut like a serial one and becomes one, as does one whose guards are
+//! only on lanes of its vectors: such a part runs seldom, and writing its loops out, a copy for every length of vector,
+//! would take most of the text and of the time that a compiler needs for it.
 //!
 //! A launch of blocks is no loop that could be cut; where a guard mentions a block index, and threads do not work
 //! together in the kernel, the blocks for which it surely holds take a branch without it.
