@@ -549,7 +549,8 @@ impl Facts<'_> {
             parallel: self.parallel(),
             outer_is_long: self.outer_is_long(),
             constant: Constants {
-                extents: vec![false; self.spec.problem.dims.len()],
+                // What begins behind a boundary has a row that is longer by that, of which nothing tells the length.
+                extents: vec![self.spec.offsets.iter().any(|o| *o != 0); self.spec.problem.dims.len()],
                 strides: Machine::of(self.target) == Machine::Threads,
             },
         }

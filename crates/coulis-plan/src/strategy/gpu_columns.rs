@@ -112,6 +112,8 @@ const LAST_STATES: i64 = 16 << 10;
 const LAST_BYTES: i64 = 64;
 /// Bytes of input from which on there are threads enough, and a second launch costs less than blocks that wait.
 const LARGE: i64 = 96 << 20;
+/// Strips of columns of one thread each from which on blocks have as many threads as others.
+const MANY_STRIPS: i64 = 1 << 15;
 /// Most strips of a row whose chunks take rows in turn.
 const MOST_BESIDE: i64 = 2;
 
@@ -160,6 +162,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let block =
         if leaves_many && has_room && is_large { i64::from(facts.target.block.threads) } else { BLOCK };
     let threads = floor_pow2((rows / at_least).clamp(1, (block / side_by_side).max(1)));
+    // Blocks of so little begin no sooner than others end: fewer of them have more threads.
+    let n_strips = n_outer.saturating_mul(ceil_div(words, side_by_side));
+    let is_crowd = threads == 1 && words >= BLOCK && n_strips >= MANY_STRIPS;
+    let side_by_side = if is_crowd { BLOCK.max(side_by_side) } else { side_by_side };
     let turns = ceil_div(rows, threads);
     let is_work = narrow > 1 && state >= LARGE_STATE;
     let bytes = facts.spec.inputs[0].bytes();

@@ -10,7 +10,9 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
 use coulis_tensor::IterVar;
 
-use super::gpu_steps::{as_one, copy_piece, dense_rows_of, fold_own_row, runs_of_row};
+use super::gpu_steps::{
+    as_one, copy_piece, dense_rows_of, fold_own_row, runs_of_row, slab_access, widest_access,
+};
 use super::kept::refs;
 use super::map_steps::Keep;
 use super::steps::stage_of;
@@ -73,8 +75,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((rows, row, results)) = rows_of(spec) else {
         return Err(Decline::new(wanted, "others"));
     };
-    if dense_rows_of(facts, 0..spec.n_read()).is_ok() && results == Results::Rows {
-        return Err(Decline::new("results that lie otherwise than the elements", "others"));
+    let widest = widest_access(facts);
+    let is_odd = slab_access(facts) < widest && row.extent % widest != 0;
+    if dense_rows_of(facts, 0..spec.n_read()).is_ok() && results == Results::Rows && !is_odd {
+        return Err(Decline::new(
+            "rows that begin anywhere, or results that lie otherwise than the elements",
+            "others",
+        ));
     }
     if spec.outputs.iter().any(|output| output.beta != 0.0) {
         return Err(Decline::new("results that are only written", "some that are read"));
@@ -82,16 +89,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if row.extent > LONGEST {
         return Err(Decline::new("fewer elements in a row", row.extent));
     }
-    let widest = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
     let constant = facts.constants(false);
     if facts.inner().is_some_and(|(_, _, is_reduced)| is_reduced) {
         let strides = row.strides[..spec.n_read()].iter();
         let reach =
             strides.map(|stride| stride.saturating_abs()).max().unwrap_or(1).saturating_mul(row.extent);
-        if reach.saturating_mul(widest) > REACH_BYTES {
+        if reach.saturating_mul(bytes) > REACH_BYTES {
             return Err(Decline::new("rows whose elements are near each other", reach));
         }
-        let access = facts.word_lanes(&constant) * widest;
+        let access = facts.word_lanes(&constant) * bytes;
         if access >= WIDE_ACCESS && results != Results::Columns {
             return Err(Decline::new("rows that are no whole accesses", access));
         }
