@@ -22,6 +22,8 @@ pub struct MapSketch {
     pub inside: bool,
     /// Elements of one vector operation.
     pub lanes: i64,
+    /// Accesses of each thread of a nest of its own, on machines with threads.
+    pub each: i64,
     /// Outer loops of a nest of its own that are spread over threads as one.
     pub fused: usize,
     /// Parts of the last of them, where they are too few by themselves; 1 is no split.
@@ -50,6 +52,8 @@ pub enum Keep {
 
 /// Threads of a block that maps elements.
 const BLOCK: i64 = 256;
+/// Accesses of each, at most.
+const MOST_OF_THREAD: i64 = 8;
 /// Pieces of work that a nest of its own is spread over threads in, at least.
 const PIECES: i64 = 64;
 /// Elements side by side of which a vector of results each is stored, where results are neighbours along another dimension: what lies
@@ -126,6 +130,9 @@ impl Facts<'_> {
             Machine::Loops => self.map_lanes(),
             Machine::Threads => self.word_lanes(&sketch.constant),
         };
+        // Narrow accesses are several a thread: blocks of so little begin no sooner than others end.
+        let widest = self.spec.inputs.iter().map(|dtype| dtype.bytes() as i64).max().unwrap_or(1);
+        let each = (i64::from(self.target.vector_bytes) / (lanes * widest)).clamp(1, MOST_OF_THREAD);
         let mut pieces = 1i64;
         let fused = outer.iter().take_while(|dim| {
             let more = pieces < PIECES;
@@ -135,7 +142,7 @@ impl Facts<'_> {
         let fused = fused.count();
         let parts = if fused == outer.len() && pieces < PIECES { PIECES } else { 1 };
         let parts = if last.extent >= parts * lanes { parts } else { 1 };
-        Sketch { map: MapSketch { lanes, fused, parts, across, ..sketch.map }, ..sketch }
+        Sketch { map: MapSketch { lanes, each, fused, parts, across, ..sketch.map }, ..sketch }
     }
 
     /// Lanes that fill a vector with values of the type in which the map computes.
@@ -243,7 +250,7 @@ pub fn map_after(
     loops.push(inner.clone());
     s.reorder(stage, &loops)?;
     loops.pop();
-    let MapSketch { lanes, fused, parts, .. } = sketch.map;
+    let MapSketch { lanes, each, fused, parts, .. } = sketch.map;
     let mut word = inner;
     if lanes > 1 {
         let (words, lane) = s.split(stage, &word, Split::Factor(lanes))?;
@@ -270,7 +277,12 @@ pub fn map_after(
         Machine::Threads => {
             loops.push(word.clone());
             let all = if loops.len() > 1 { s.fuse(stage, &loops)? } else { word };
-            let (block, thread) = s.split(stage, &all, Split::Factor(BLOCK))?;
+            let (block, mut thread) = s.split(stage, &all, Split::Factor(BLOCK * each.max(1)))?;
+            if each > 1 {
+                let (turn, own) = s.split(stage, &thread, Split::Factor(BLOCK))?;
+                s.unroll(stage, &turn)?;
+                thread = own;
+            }
             s.bind(stage, &block, ThreadTag::BlockX)?;
             s.bind(stage, &thread, ThreadTag::ThreadX)
         }
@@ -304,10 +316,19 @@ fn map_across(
         }
         Machine::Threads => {
             let (strip, result) = s.split(stage, &results, Split::Factor(ACROSS))?;
-            let (block, within) = s.split(stage, &inner, Split::Factor(ALONG * lanes))?;
-            let (word, lane) = s.split(stage, &within, Split::Factor(lanes))?;
+            let each = sketch.map.each.max(1);
+            let (block, within) = s.split(stage, &inner, Split::Factor(ALONG * lanes * each))?;
+            let (mut word, lane) = s.split(stage, &within, Split::Factor(lanes))?;
             loops.extend([strip, block]);
-            s.reorder(stage, &[&loops[..], &[word.clone(), result.clone(), lane.clone()]].concat())?;
+            let mut turns = Vec::new();
+            if each > 1 {
+                let (turn, own) = s.split(stage, &word, Split::Factor(ALONG))?;
+                s.unroll(stage, &turn)?;
+                turns.push(turn);
+                word = own;
+            }
+            let own = [word.clone(), result.clone(), lane.clone()];
+            s.reorder(stage, &[&loops[..], &turns[..], &own[..]].concat())?;
             if lanes > 1 {
                 s.vectorize(stage, &lane)?;
             }

@@ -1,9 +1,11 @@
 //! until_settled: a loop of a fold passes over its iterations once its state is settled.
 //!
-//! Before each iteration the state is asked whether anything may still change it, as the reducer knows it: no element does once
-//! `any` has found one. Of partial states that are combined later, those of lanes and of vectors side by side, one that is
-//! settled does for all. What is asked costs a few operations of vectors, so the loop is one over blocks of elements. A loop
-//! of parts that other stages fold, which are attached there, passes over these as well.
+//! Before each iteration the state is asked whether anything may still change it, as the reducer knows it: no element
+//! does once `any` has found one. Of partial states that are combined later, those of lanes and of vectors side by side,
+//! one that is settled does for all. The first position of an extremum settles only what is behind it, so iterations of a
+//! loop that asks for it have all their elements before those of the next. What is asked costs a few operations of
+//! vectors, so the loop is one over blocks of elements. A loop of parts that other stages fold, which are attached there,
+//! passes over these as well.
 
 use std::slice::from_ref;
 
