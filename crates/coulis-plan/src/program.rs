@@ -115,7 +115,11 @@ fn stride_expr(fixed: Option<i64>) -> Expr {
 
 /// So many further; as it is where that is no further.
 fn behind(at: &Expr, offset: i64) -> Expr {
-    if offset == 0 { at.clone() } else { at.clone() + constant(offset) }
+    match at.as_int() {
+        _ if offset == 0 => at.clone(),
+        Some(known) => constant(known as i64 + offset),
+        None => at.clone() + constant(offset),
+    }
 }
 
 /// Makes the program, of one fold or of two, in which so much is written into the kernel.

@@ -108,6 +108,26 @@ fn slabs_of_short_rows_begin_anywhere() {
             exact(&view(dtype, &[700, length], &[length, 1], start, Special::Zeros), ops, &[1], 32);
         }
     }
+    // Rows of whole accesses, set apart in shared memory.
+    for (dtype, start) in [(DType::I16, 2), (DType::F32, 2), (DType::I8, 4)] {
+        for width in [8, 16] {
+            exact(
+                &view(dtype, &[2000, width], &[width, 1], start, Special::Zeros),
+                &["sum", "max"],
+                &[1],
+                32,
+            );
+        }
+    }
+}
+
+#[test]
+fn pieces_whose_elements_run_backwards_are_read_one_by_one() {
+    for (shape, strides) in [([41, 129], [-150, -1]), ([41, 129], [150, -1]), ([41, 129], [300, -2])] {
+        for (dtype, ops) in KINDS {
+            exact(&view(dtype, &shape, &strides, 3, Special::Zeros), ops, &[0, 1], 32);
+        }
+    }
 }
 
 #[test]

@@ -38,6 +38,8 @@ const SHORTEST: i64 = 3;
 /// Bytes from the first element of a row to its last, at most, where neighbouring threads do not read neighbours: all that the threads of a
 /// multiprocessor read stays in its first cache.
 const REACH_BYTES: i64 = 256;
+/// Bytes of a row without gaps, at most, that begins anywhere.
+const ODD_BYTES: i64 = 128;
 /// Bytes of accesses of which a row had better be for threads side by side.
 const WIDE_ACCESS: i64 = 16;
 /// Rows of a block, each of a thread, at most and at least.
@@ -76,7 +78,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new(wanted, "others"));
     };
     let widest = widest_access(facts);
-    let is_odd = slab_access(facts) < widest && row.extent % widest != 0;
+    let is_short = row.extent.saturating_mul(facts.spec.inputs[0].bytes() as i64) <= ODD_BYTES;
+    let is_odd = slab_access(facts) < widest && row.extent % widest != 0 && is_short;
     if dense_rows_of(facts, 0..spec.n_read()).is_ok() && results == Results::Rows && !is_odd {
         return Err(Decline::new(
             "rows that begin anywhere, or results that lie otherwise than the elements",
@@ -154,12 +157,12 @@ fn rows_of(spec: &Spec) -> Option<(&Dim, &Dim, Results)> {
     let (kept, reduced): (Vec<&Dim>, Vec<&Dim>) = spec.problem.dims.iter().partition(|dim| !dim.is_reduced());
     let ([.., rows], [row]) = (&kept[..], &reduced[..]) else { return None };
     let mut elements = 1i64;
-    let mut is_next = |dim: &&Dim| {
+    let is_next = |dim: &&Dim| {
         let stride = elements;
         elements = elements.saturating_mul(dim.extent);
         dim.strides[result] == stride
     };
-    if kept.iter().chain(&reduced).rev().all(|dim| is_next(dim)) {
+    if kept.iter().chain(&reduced).rev().all(is_next) {
         return Some((rows, row, Results::Rows));
     }
     let next = kept.iter().position(|dim| dim.strides[result] == row.extent && row.strides[result] == 1);

@@ -48,11 +48,9 @@ const FEWEST_STEPS: i64 = 4;
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let spec = facts.spec;
     let dims = &spec.problem.dims;
-    let is_within = |most: u64| {
-        let of = |array: usize| dims.last().is_some_and(|dim| dim.strides[array].unsigned_abs() <= most);
-        (0..spec.n_read()).all(of)
-    };
-    let Some((extent, _, true)) = facts.inner().filter(|_| is_within(NEAR)) else {
+    let strides = || dims.last().into_iter().flat_map(|dim| &dim.strides[..spec.n_read()]);
+    let are_near = strides().all(|stride| stride.unsigned_abs() <= NEAR);
+    let Some((extent, _, true)) = facts.inner().filter(|_| are_near) else {
         return Err(Decline::new("reduced neighbours", "others"));
     };
     let outer: i64 = dims.iter().rev().skip(1).filter(|d| d.is_reduced()).map(|d| d.extent).product();
@@ -67,7 +65,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
     let piece_bytes = extent.saturating_mul(bytes);
     let words = extent / as_they_begin;
-    let peeled = may_peel(facts) && is_within(1) && as_they_begin < widest && extent >= FEWEST_WORDS * widest;
+    let peeled = may_peel(facts)
+        && strides().all(|stride| *stride == 1)
+        && as_they_begin < widest
+        && extent >= FEWEST_WORDS * widest;
     let warp = i64::from(facts.target.warp);
     let is_full = FULL.1 * words >= FULL.0 * ceil_div(words, warp) * warp || piece_bytes >= LONG_BYTES;
     if !peeled && is_full {
