@@ -164,7 +164,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let threads = floor_pow2((rows / at_least).clamp(1, (block / side_by_side).max(1)));
     // Blocks of so little begin no sooner than others end: fewer of them have more threads.
     let n_strips = n_outer.saturating_mul(ceil_div(words, side_by_side));
-    let is_crowd = threads == 1 && state < LARGE_STATE && words >= BLOCK && n_strips >= MANY_STRIPS;
+    let stored: i64 = facts.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
+    let is_crowd = threads == 1 && stored <= STORED && words >= BLOCK && n_strips >= MANY_STRIPS;
     let side_by_side = if is_crowd { BLOCK.max(side_by_side) } else { side_by_side };
     let turns = ceil_div(rows, threads);
     let is_work = narrow > 1 && state >= LARGE_STATE;
