@@ -74,6 +74,15 @@ pub struct Reduction {
 const CLAIMED: Claims = Claims { associative: true, commutative: true, idempotent: false };
 
 impl Reduction {
+    /// The same fold of elements that no longer come in ascending position: without what needs that.
+    #[must_use]
+    pub fn out_of_order(self) -> Reduction {
+        if !self.step_needs_ascending {
+            return self;
+        }
+        Reduction { step: None, quick: None, settled: None, step_needs_ascending: false, ..self }
+    }
+
     /// Number of state fields.
     pub fn arity(&self) -> usize {
         self.identity.len()

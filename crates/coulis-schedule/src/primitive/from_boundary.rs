@@ -248,7 +248,10 @@ impl FromBoundary {
                 let read = replace_reads(e, &of_copy);
                 substitute_expr(&substitute_expr(&read, &to_place), &to_number)
             };
-            stage.body = map_body(&stage.body, &change);
+            stage.body = match map_body(&stage.body, &change) {
+                Body::Reduce(reduction) => Body::Reduce(Box::new(reduction.out_of_order())),
+                plain @ Body::Plain(_) => plain,
+            };
             if let Some((length, _)) = filled {
                 turn.filled = filled_rows(&tensor, lanes, &along);
                 let of = |axis: &IterVar| if *axis == along { longer(axis, length) } else { axis.clone() };
