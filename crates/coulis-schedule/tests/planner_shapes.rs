@@ -5,6 +5,7 @@ mod common;
 use std::slice::from_ref;
 
 use common::check;
+use common::fixture::states_of_rows;
 use coulis_ir::{DType, Expr, MemScope};
 use coulis_reducers::{ReducerRequest, find, product};
 use coulis_schedule::{Schedule, Split};
@@ -339,16 +340,7 @@ fn runs_count_positions_in_the_type_of_the_elements() {
         [(DType::I8, 16, "int8"), (DType::I8, 256, "int64"), (DType::I16, 256, "int16")]
     {
         for op in ["argmax", "argmin_last", "maxloc"] {
-            let (n, m) = (size("n"), size("m"));
-            let a = placeholder(&[n.clone(), m.clone()], dtype, "A").expect("a tensor");
-            let k = reduce_axis(m, "k");
-            let reducer =
-                find(op).expect("in the catalogue").build(&ReducerRequest::new(&[dtype])).expect("built");
-            let state =
-                compute_tuple(from_ref(&n), "S", |i| reduce(&reducer, &[a.at((&i[0], &k))], from_ref(&k)));
-            let state = state.expect("tensors");
-            let args: Vec<Tensor> = [a].into_iter().chain(state.iter().cloned()).collect();
-            let mut s = Schedule::new(&state, &args).expect("a schedule");
+            let (mut s, _, state, k) = states_of_rows(op, dtype, [size("n"), size("m")]);
             let (_, block) = s.split(&state[0], &k, Split::Factor(4 * steps)).expect("k splits");
             let (step, lane) = s.split(&state[0], &block, Split::Factor(4)).expect("blocks split");
             let parts = s.rfactor(&state[0], &lane).expect("parts");

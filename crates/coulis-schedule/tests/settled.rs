@@ -4,7 +4,7 @@ mod common;
 
 use std::slice::from_ref;
 
-use common::fixture::{Fixture, fixture, refused};
+use common::fixture::{Fixture, fixture, refused, states_of_rows};
 use common::{body, check, refusal};
 use coulis_ir::{DType, Expr};
 use coulis_reducers::{ReducerRequest, find};
@@ -13,13 +13,9 @@ use coulis_tensor::{IterVar, Tensor, compute, compute_tuple, placeholder, reduce
 
 /// The states of a reducer over rows of `A`, `n` of `m` elements.
 fn states(op: &str, dtype: DType) -> (Schedule, Tensor, IterVar) {
-    let [n, m] = ["n", "m"].map(|name| var_of(name, DType::I64).expr());
-    let a = placeholder(&[n.clone(), m.clone()], dtype, "A").expect("a tensor");
-    let k = reduce_axis(m, "k");
-    let reducer = find(op).expect("in the catalogue").build(&ReducerRequest::new(&[dtype])).expect("built");
-    let state = compute_tuple(from_ref(&n), "S", |i| reduce(&reducer, &[a.at((&i[0], &k))], from_ref(&k)));
-    let state = state.expect("tensors").remove(0);
-    (Schedule::new(from_ref(&state), &[a, state.clone()]).expect("a schedule"), state, k)
+    let extents = ["n", "m"].map(|name| var_of(name, DType::I64).expr());
+    let (s, _, states, k) = states_of_rows(op, dtype, extents);
+    (s, states[0].clone(), k)
 }
 
 const SIZES: &[&[(&str, i64)]] = &[

@@ -15,7 +15,7 @@ use coulis_tensor::IterVar;
 use super::gpu_columns::{OUTER, Strips, THREAD_STATE, bind_strips};
 use super::gpu_kept_rows::cluster_sizes;
 use super::gpu_steps::{Fold, split_fold};
-use super::kept::in_registers;
+use super::kept::{in_registers, readers_of};
 use super::map_steps::Keep;
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
@@ -165,12 +165,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     fold_own_words(s, folds, fold.n_kept + 1, sketch)?;
     let dealt = spec.problem.dims.iter().rposition(|dim| dim.is_reduced()).unwrap_or(0);
     for input in &stmt.inputs {
-        let mut readers = Vec::new();
-        for stage in [folds, map] {
-            if s.stage(stage)?.reads().contains(input.buffer()) {
-                readers.push(stage);
-            }
-        }
+        let readers = readers_of(s, input, [folds, map])?;
         if readers.len() > 1 {
             in_registers(s, input, &readers, (map, &column), dealt, spec, sketch)?;
         }

@@ -15,7 +15,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, widest_access};
-use super::kept::{in_registers, refs};
+use super::kept::{in_registers, readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
@@ -408,12 +408,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         return in_shared(s, copied, (map, &row), mine, sketch);
     }
     for input in &stmt.inputs {
-        let mut readers = Vec::new();
-        for stage in [mine, map] {
-            if s.stage(stage)?.reads().contains(input.buffer()) {
-                readers.push(stage);
-            }
-        }
+        let readers = readers_of(s, input, [mine, map])?;
         if readers.len() < 2 {
             continue;
         }

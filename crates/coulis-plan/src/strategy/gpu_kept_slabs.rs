@@ -14,6 +14,7 @@ use super::gpu_steps::{
     copy_piece, copy_slab, dense_rows_of, fold_by_threads, fold_own_row, rows_by_banks, runs_of_row,
     slab_access, split_fold, widest_access,
 };
+use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, floor_pow2, gcd, work};
@@ -173,16 +174,11 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         s.compute_at(stage, mapped, &row)?;
     }
     for input in &stmt.inputs {
-        let mut readers = Vec::new();
-        for stage in [reader, mapped] {
-            if s.stage(stage)?.reads().contains(input.buffer()) {
-                readers.push(stage.into());
-            }
-        }
+        let readers = readers_of(s, input, [reader, mapped])?;
         if readers.is_empty() {
             continue;
         }
-        let copy = s.cache_read(input, MemScope::Shared, &readers)?;
+        let copy = s.cache_read(input, MemScope::Shared, &refs(&readers))?;
         s.compute_at(copy, map, &slab)?;
         if let Some((word, Some(_))) = &own
             && s.stage(state)?.reads().contains(&s.stage(copy)?.outputs()[0])

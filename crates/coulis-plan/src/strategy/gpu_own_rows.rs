@@ -13,7 +13,7 @@ use coulis_tensor::IterVar;
 use super::gpu_steps::{
     as_one, copy_piece, dense_rows_of, fold_own_row, runs_of_row, slab_access, widest_access,
 };
-use super::kept::refs;
+use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, gcd};
@@ -218,12 +218,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         s.compute_at(stage, mapped, &row)?;
     }
     for input in &stmt.inputs {
-        let mut readers = Vec::new();
-        for stage in [state, mapped] {
-            if s.stage(stage)?.reads().contains(input.buffer()) {
-                readers.push(stage);
-            }
-        }
+        let readers = readers_of(s, input, [state, mapped])?;
         if readers.len() > 1 {
             let own = s.cache_read(input, MemScope::Local, &refs(&readers))?;
             s.compute_at(own, mapped, &row)?;

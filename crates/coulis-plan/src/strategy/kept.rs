@@ -53,6 +53,21 @@ pub fn in_registers(
     reduced.map(|d| &leaves[d + usize::from(d > dealt)]).try_for_each(|axis| s.unroll(kept, axis))
 }
 
+/// Those of these stages that read a tensor.
+pub fn readers_of<const N: usize>(
+    s: &Schedule,
+    tensor: &Tensor,
+    stages: [StageId; N],
+) -> Result<Vec<StageId>, ScheduleError> {
+    let mut readers = Vec::new();
+    for stage in stages {
+        if s.stage(stage)?.reads().contains(tensor.buffer()) {
+            readers.push(stage);
+        }
+    }
+    Ok(readers)
+}
+
 /// References to stages.
 pub fn refs(stages: &[StageId]) -> Vec<StageRef> {
     stages.iter().map(StageRef::from).collect()

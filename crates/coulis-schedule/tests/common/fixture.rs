@@ -3,8 +3,11 @@
 use std::slice::from_ref;
 
 use coulis_ir::{DType, Expr};
+use coulis_reducers::{ReducerRequest, find};
 use coulis_schedule::{Schedule, ScheduleError};
-use coulis_tensor::{IterVar, Tensor, compute, compute_axes, placeholder, reduce_axis, sum, var};
+use coulis_tensor::{
+    IterVar, Tensor, compute, compute_axes, compute_tuple, placeholder, reduce, reduce_axis, sum, var,
+};
 
 use super::{check, refusal};
 
@@ -41,4 +44,15 @@ pub fn refused<T: std::fmt::Debug>(
     assert_eq!(refusal(call(s)), want);
     assert_eq!(*s.trace(), before, "a refused step is not recorded");
     check(s, &[&[("n", 3), ("m", 5)]]);
+}
+
+/// The states of a reducer of the catalogue over rows of `A`, all of them arguments: the schedule, `A`, the states and the row's axis.
+pub fn states_of_rows(op: &str, dtype: DType, [n, m]: [Expr; 2]) -> (Schedule, Tensor, Vec<Tensor>, IterVar) {
+    let a = placeholder(&[n.clone(), m.clone()], dtype, "A").expect("a tensor");
+    let k = reduce_axis(m, "k");
+    let reducer = find(op).expect("in the catalogue").build(&ReducerRequest::new(&[dtype])).expect("built");
+    let states = compute_tuple(from_ref(&n), "S", |i| reduce(&reducer, &[a.at((&i[0], &k))], from_ref(&k)));
+    let states = states.expect("tensors");
+    let args = [from_ref(&a), &states[..]].concat();
+    (Schedule::new(&states, &args).expect("a schedule"), a, states, k)
 }
