@@ -32,6 +32,8 @@ pub struct Target {
     pub cache_bytes: u64,
     /// Bytes of the cache that all blocks of threads share, in front of memory; 0 where kernels do not run in blocks.
     pub shared_cache_bytes: u64,
+    /// Bytes that memory delivers a second for each of the threads that run side by side; 0 where kernels do not run in blocks.
+    pub thread_bytes_per_second: u64,
     /// Pages of memory that a thread reads side by side faster than one after another, a power of two; 1
     /// where it gains nothing.
     pub pages: u32,
@@ -66,16 +68,20 @@ pub struct BlockLimits {
 /// Blocks of a cluster that every part with clusters launches. Source: CUDA C++ Programming Guide, thread block clusters.
 const CLUSTER_BLOCKS: u32 = 8;
 
-/// Compute capabilities that coulis compiles for, with the shared memory that a block may ask for at launch,
-/// multiprocessors and MiB of second-level cache of the largest part of that name, and blocks of a cluster.
-const CUDA_ARCHS: &[(&str, u32, u32, u64, u32)] = &[
-    ("sm_80", 163 << 10, 108, 40, 1),
-    ("sm_86", 99 << 10, 84, 6, 1),
-    ("sm_89", 99 << 10, 142, 96, 1),
-    ("sm_90a", 227 << 10, 132, 50, CLUSTER_BLOCKS),
-    ("sm_100a", 227 << 10, 148, 126, CLUSTER_BLOCKS),
-    ("sm_103a", 227 << 10, 160, 126, CLUSTER_BLOCKS),
-    ("sm_120a", 99 << 10, 188, 128, CLUSTER_BLOCKS),
+/// Threads that a multiprocessor holds.
+const UNIT_THREADS: u32 = 2048;
+
+/// Compute capabilities that coulis compiles for, with the shared memory that a block may ask for at launch, multiprocessors, MiB of
+/// second-level cache and GB that memory delivers a second of a large part of that name (A100, A40, L40S, H100, B200, B300 and RTX
+/// PRO 6000, by their data sheets), and blocks of a cluster.
+const CUDA_ARCHS: &[(&str, u32, u32, u64, u64, u32)] = &[
+    ("sm_80", 163 << 10, 108, 40, 2039, 1),
+    ("sm_86", 99 << 10, 84, 6, 696, 1),
+    ("sm_89", 99 << 10, 142, 96, 864, 1),
+    ("sm_90a", 227 << 10, 132, 50, 3352, CLUSTER_BLOCKS),
+    ("sm_100a", 227 << 10, 148, 126, 8000, CLUSTER_BLOCKS),
+    ("sm_103a", 227 << 10, 160, 126, 8000, CLUSTER_BLOCKS),
+    ("sm_120a", 99 << 10, 188, 128, 1792, CLUSTER_BLOCKS),
 ];
 
 impl Target {
@@ -95,6 +101,7 @@ impl Target {
             first_cache_bytes: 48 << 10,
             cache_bytes: 1 << 20,
             shared_cache_bytes: 0,
+            thread_bytes_per_second: 0,
             pages: 4,
             reads_ahead: false,
             widens_from_memory: true,
@@ -113,7 +120,7 @@ impl Target {
     /// An NVIDIA GPU of that architecture, `sm_90a` say; `None` for one that coulis does not compile for.
     /// `n_threads` counts the threads that all multiprocessors together hold.
     pub fn cuda(arch: &str) -> Option<Target> {
-        let (arch, shared_dyn_bytes, n_units, cache_mib, cluster_blocks) =
+        let (arch, shared_dyn_bytes, n_units, cache_mib, gigabytes, cluster_blocks) =
             CUDA_ARCHS.iter().find(|(name, ..)| *name == arch)?;
         Some(Target {
             kind: TargetKind::Cuda,
@@ -121,10 +128,11 @@ impl Target {
             warp: 32,
             vector_bytes: 16,
             register_bytes: 1 << 10,
-            n_threads: n_units * 2048,
+            n_threads: n_units * UNIT_THREADS,
             first_cache_bytes: 0,
             cache_bytes: 128 << 10,
             shared_cache_bytes: cache_mib << 20,
+            thread_bytes_per_second: gigabytes * 1_000_000_000 / u64::from(n_units * UNIT_THREADS),
             pages: 1,
             reads_ahead: false,
             widens_from_memory: false,
@@ -155,10 +163,11 @@ impl Target {
             warp,
             vector_bytes: 16,
             register_bytes: 1 << 10,
-            n_threads: 132 * 2048,
+            n_threads: 132 * UNIT_THREADS,
             first_cache_bytes: 0,
             cache_bytes: 128 << 10,
             shared_cache_bytes: 50 << 20,
+            thread_bytes_per_second: 3_352_000_000_000 / u64::from(132 * UNIT_THREADS),
             pages: 1,
             reads_ahead: false,
             widens_from_memory: false,

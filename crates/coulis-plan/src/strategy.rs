@@ -42,6 +42,7 @@ mod scalar;
 mod settled;
 mod short_rows;
 mod steps;
+mod swift;
 mod waves;
 mod work;
 

@@ -74,6 +74,8 @@ pub struct TuneOutcome {
 
 /// Elements of a proof shape.
 const PROOF: i64 = 1 << 16;
+/// The same, at most, where a candidate is no plan of smaller ones; others are passed over, as they would take long to verify.
+const LARGEST_PROOF: i64 = 1 << 24;
 /// Elements of which a proof shape keeps the rest of an extent.
 const UNIT: i64 = 64;
 /// The part of the best time that a better plan takes at most.
@@ -117,8 +119,8 @@ struct Search<'a> {
     n_new: usize,
     stopped: bool,
     input: Option<coulis_io::Array>,
-    /// The smallest shape on the way of halves that the strategy takes.
-    proof: Workload,
+    /// Shapes on the way of halves, smallest first.
+    proofs: Vec<Workload>,
 }
 
 impl<'a> Search<'a> {
@@ -140,12 +142,6 @@ impl<'a> Search<'a> {
         let strategy = chosen.choice.strategy.name.to_owned();
         let known = record::load(&class).filter(|known| known.strategy == strategy && !options.again);
         let record = known.unwrap_or_else(|| Record::new(&strategy));
-        let takes = |small: &Workload| {
-            let tuned = Tuned::As { strategy: strategy.clone(), changes: Vec::new() };
-            let request = request_of(small, options, tuned)?;
-            planned_for(&check(&[small.array_info()], &request)?, &request, opened.target())
-        };
-        let proof = proofs(workload).into_iter().find(|small| takes(small).is_ok());
         Ok(Search {
             workload,
             options,
@@ -159,7 +155,7 @@ impl<'a> Search<'a> {
             n_new: 0,
             stopped: false,
             input: None,
-            proof: proof.unwrap_or_else(|| workload.clone()),
+            proofs: proofs(workload),
         })
     }
 
@@ -269,11 +265,15 @@ impl<'a> Search<'a> {
         Some(record::digest(&planned.trace))
     }
 
-    /// Whether the candidate's results are right on the proof shape.
+    /// Whether the candidate's results are right on its proof shape.
     fn proves(&self, changes: &Changes) -> bool {
+        let found = proof_of(&self.proofs, |small| self.request(small, changes), &self.target);
+        // The planner's own plan has no other to be compared with.
+        let Some(proof) = found.filter(|p| changes.is_empty() || n_elements(p) <= LARGEST_PROOF) else {
+            return false;
+        };
         let options = self.options(changes, true, None);
-        let measured =
-            self.proof.input(Init::Uniform).and_then(|input| measure_on(&input, &self.proof, &options));
+        let measured = proof.input(Init::Uniform).and_then(|input| measure_on(&input, proof, &options));
         measured.is_ok_and(|report| report.verdict.as_ref().is_some_and(Verdict::is_verified))
     }
 
@@ -327,13 +327,30 @@ fn request_of(workload: &Workload, options: &TuneOptions, tuned: Tuned) -> Resul
     Ok(Request { device, threads, tuned, ..workload.request()? })
 }
 
+fn n_elements(workload: &Workload) -> i64 {
+    workload.shape.iter().product()
+}
+
+/// The smallest of the shapes that a candidate is a plan of: one with more threads wants longer rows than one with fewer.
+fn proof_of<'a>(
+    proofs: &'a [Workload],
+    request: impl Fn(&Workload) -> Result<Request, Error>,
+    target: &coulis_ir::Target,
+) -> Option<&'a Workload> {
+    let is_plan = |small: &Workload| -> Result<(), Error> {
+        let request = request(small)?;
+        planned_for(&check(&[small.array_info()], &request)?, &request, target).map(drop)
+    };
+    proofs.iter().find(|small| is_plan(small).is_ok())
+}
+
 /// The workload with its longest axes halved until its elements are few, and what led there, smallest first.
 /// What is left of an extent after whole units stays, so that rows begin at addresses as even or odd as
 /// before.
 fn proofs(workload: &Workload) -> Vec<Workload> {
     let mut found = vec![workload.clone()];
     let mut small = workload.clone();
-    while small.shape.iter().product::<i64>() > PROOF {
+    while n_elements(&small) > PROOF {
         let Some(longest) = small.shape.iter_mut().max_by_key(|extent| **extent) else { break };
         *longest = match *longest / 2 / UNIT {
             0 => *longest / 2,
@@ -396,6 +413,24 @@ mod tests {
         assert_eq!(of(&[50001, 1237]), [209, 277], "50001 % 64 is 17 and 1237 % 64 is 21, as before");
         assert_eq!(of(&[0, 1 << 30]), [0, 1 << 30]);
     }
+
+    #[test]
+    fn a_candidate_is_proved_on_the_smallest_shape_that_it_is_a_plan_of() {
+        let ops = ["sum", "var", "max"].map(str::to_owned).to_vec();
+        let workload = Workload::new("w", DType::F32, vec![16384, 16384], Some(vec![1]), ops);
+        let target = coulis_ir::Target::cuda("sm_90a").unwrap();
+        let shapes = proofs(&workload);
+        let of = |threads: i64| {
+            let changes = vec![(Knob::Threads, threads)];
+            let tuned = Tuned::As { strategy: "gpu_rows".to_owned(), changes };
+            let request = |small: &Workload| Ok(Request { tuned: tuned.clone(), ..small.request()? });
+            proof_of(&shapes, request, &target).map(|proof| proof.shape.clone())
+        };
+        assert_eq!(of(128), Some(vec![256, 256]));
+        assert_eq!(of(256), Some(vec![1024, 1024]));
+        assert_eq!(of(4096), None);
+    }
+
     #[test]
     fn every_candidate_is_a_plan_or_is_refused_as_none() {
         let target = crate::target::TargetChoice::Cuda { arch: Some("sm_90a".to_owned()) };

@@ -110,17 +110,23 @@ fn permitted(nest: Kernel, target: &Target) -> Result<Checked, Box<dyn std::erro
     Ok(verify_more_for(verify(flat)?, target)?)
 }
 
+/// A machine whose memory is as swift for each thread as that of an H200.
+fn swift(target: &Target) -> Target {
+    Target { thread_bytes_per_second: 18_000_000, ..target.clone() }
+}
+
 /// Writes the calls, as accesses are as wide as they may be, and element by element, as memory is read whose first
-/// element may lie anywhere.
+/// element may lie anywhere; and for a machine whose memory is swift.
 #[track_caller]
 fn check(calls: impl Iterator<Item = Call>) {
     let wide = TargetChoice::Cuda { arch: None }.facts().unwrap();
     let single = Target { vector_bytes: 1, ..wide.clone() };
+    let swift = swift(&wide);
     let mut faults = Vec::new();
     for call in calls {
-        for target in [&wide, &single] {
+        for target in [&wide, &single, &swift] {
             if let Err(error) = written(&call, target) {
-                faults.push(format!("{call:?} by accesses of {} bytes: {error}", target.vector_bytes));
+                faults.push(format!("{call:?} for {target:?}: {error}"));
             }
         }
     }
@@ -246,14 +252,12 @@ fn small_call() -> impl Strategy<Value = (Call, u32)> {
     )
 }
 
-/// Plans a call for threads of so many registers, has the plan verified for them, and runs it in the simulator: the
-/// distance of its results from the exact ones is within what is stated.
-fn run_with(call: &Call, registers: u32) -> Result<(), Box<dyn std::error::Error>> {
-    let plain = Target::simulated(32);
-    let target = Target { block: BlockLimits { registers, ..plain.block }, ..plain };
+/// Plans a call for a machine, has the plan verified for it, and runs it in the simulator: the distance of its results from the
+/// exact ones is within what is stated.
+fn run_with(call: &Call, target: &Target) -> Result<(), Box<dyn std::error::Error>> {
     let (info, request) = (std::slice::from_ref(&call.input), call.request());
-    let nest = kernel_for(info, &request, &target)?;
-    permitted(nest.clone(), &target)?;
+    let nest = kernel_for(info, &request, target)?;
+    permitted(nest.clone(), target)?;
     let n = call.input.shape.iter().product::<i64>() as usize;
     let input = array(call.input.dtype, &call.input.shape, &numbers(n, Special::Zeros, 5));
     // The kernel has the dimensions that axes are fused to.
@@ -299,11 +303,41 @@ fn every_set_of_statistics_is_right_however_few_registers_a_thread_has() {
     let mut faults = Vec::new();
     for _ in 0..n_calls {
         let (call, registers) = small_call().new_tree(&mut runner).unwrap().current();
-        if let Err(error) = run_with(&call, registers) {
+        let plain = Target::simulated(32);
+        let target = Target { block: BlockLimits { registers, ..plain.block }, ..plain };
+        if let Err(error) = run_with(&call, &target) {
             faults.push(format!("{call:?} by {registers} registers: {error}"));
         }
     }
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// What threads do beside reading is less where memory is swift: fewer of them share a row, and a thread has more of a column
+/// under way. These are other plans than of the same machine with slower memory, and as right.
+#[test]
+fn plans_for_swift_memory_are_others_and_right() {
+    let plain = Target { n_threads: 2048, ..Target::simulated(32) };
+    let five = ["sum", "mean", "var", "min", "max"];
+    let six = ["sum", "mean", "var", "min", "max", "argmax"];
+    for (dtype, shape, axis, ops) in [
+        (DType::F32, [40, 9216], 1, &five[..]),
+        (DType::BF16, [40, 16384], 1, &six[..]),
+        (DType::F32, [600, 128], 1, &six[..]),
+        (DType::F32, [4200, 117], 1, &six[..]),
+        (DType::I8, [400, 528], 1, &["sum"][..]),
+        (DType::F32, [260, 70], 0, &five[..]),
+    ] {
+        let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(&shape) };
+        let call = Call { input, axes: vec![axis], ops: ops.to_vec(), nan: NanPolicy::Propagate };
+        let plan = |target: &Target| {
+            let planned = kernel_for(std::slice::from_ref(&call.input), &call.request(), target).unwrap();
+            print_kernel(&planned)
+        };
+        assert!(plan(&plain) != plan(&swift(&plain)), "{call:?} has the same plan");
+        if let Err(error) = run_with(&call, &swift(&plain)) {
+            panic!("{call:?}: {error}");
+        }
+    }
 }
 
 /// Rows of 7 are walked as one, so that each of the lanes of a thread has a row of its own. What tells them apart is

@@ -114,6 +114,8 @@ const LAST_BYTES: i64 = 64;
 const LARGE: i64 = 96 << 20;
 /// Strips of columns of one thread each from which on blocks have as many threads as others.
 const MANY_STRIPS: i64 = 1 << 15;
+/// Runs of wide elements that a thread asks for at once where memory is swift.
+const RUNS_OF_SWIFT: i64 = 2;
 /// Most strips of a row whose chunks take rows in turn.
 const MOST_BESIDE: i64 = 2;
 
@@ -186,7 +188,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_long = lanes * longest > MOST_ELEMENTS;
     let longest = if block > BLOCK && is_kept && is_long { longest / 2 } else { longest };
     let run = facts.short_run(1, floor_pow2(turns.clamp(1, longest)));
-    let unroll = if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) };
+    let runs = if facts.is_narrow() { 1 } else { facts.by_memory(RUNS_OF_SWIFT, 1) };
+    let unroll =
+        if run > 1 { (runs * run).min(floor_pow2(turns)) } else { floor_pow2(turns.clamp(1, in_flight)) };
     let tile = lanes * side_by_side;
     // Few threads for the outputs of one outer index: a block takes several.
     let together = side_by_side * threads;

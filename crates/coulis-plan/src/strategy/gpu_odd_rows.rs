@@ -37,6 +37,8 @@ const FEWEST: i64 = 4;
 /// Work that the threads of a row may take to bring their states together for each of its bytes, of elements of up to 2 bytes,
 /// which are more work themselves, of 4, and of more.
 const GATHERING: [i64; 3] = [3, 7, 10];
+/// The same where memory is swift and states are large.
+const GATHERING_OF_SWIFT: [i64; 3] = [3, 5, 7];
 /// Fewest threads of a row for that.
 const FEWEST_TOGETHER: i64 = 2;
 /// Threads of a block, where slabs may be long enough for that, that hide from each other what each waits for; and where
@@ -88,11 +90,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let (block, busy) = if is_large { (BLOCK_OF_LARGE, BUSY_OF_LARGE) } else { (BLOCK, BUSY) };
     let widest = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
     let is_narrow = facts.is_narrow();
-    let room = if is_large && !is_narrow { MOST_BYTES_OF_LARGE } else { MOST_BYTES };
+    // What few threads of a row save counts for more than blocks side by side where memory is swift.
+    let counts = is_large && facts.has_swift_memory();
+    let room = if is_large && !is_narrow && !counts { MOST_BYTES_OF_LARGE } else { MOST_BYTES };
     let most_rows = floor_pow2(room / bytes);
     let most = (block / rows).clamp(1, floor_pow2(extent / FEWEST));
     let fewest = if is_narrow { BUSY_OF_NARROW } else { busy } / most_rows;
-    let per_byte = GATHERING[[2, 4].iter().filter(|bytes| widest > **bytes).count()];
+    let per_byte = (if counts { GATHERING_OF_SWIFT } else { GATHERING })
+        [[2, 4].iter().filter(|bytes| widest > **bytes).count()];
     let gathered = facts.gathering_threads(most, fewest.max(FEWEST_TOGETHER), bytes, per_byte);
     let unroll = |threads: i64| floor_pow2(ceil_div(extent, threads)).min(IN_FLIGHT);
     let folded = |threads: i64| {

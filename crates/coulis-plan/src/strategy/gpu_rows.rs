@@ -43,6 +43,8 @@ pub const BLOCK_OF_LARGE: i64 = 128;
 const BLOCK_OF_SPLIT: i64 = 512;
 /// The same of long rows: the fewer of them a multiprocessor reads at a time, the closer it reads in the order of memory.
 const BLOCK_OF_LONG: i64 = 512;
+/// The same where memory is swift, as threads bring their states together while it waits.
+const BLOCK_OF_LONG_AND_SWIFT: i64 = 256;
 /// The same where states are small.
 const BLOCK_OF_LONG_AND_SMALL: i64 = 1024;
 /// Most bytes of a small state.
@@ -60,6 +62,8 @@ pub const LARGE_STATE: i64 = 56;
 const THREAD_BYTES_OF_LARGE: i64 = 1024;
 /// See [`THREAD_BYTES_OF_LARGE`].
 const WIDEST: i64 = 4;
+/// Times as many of narrow elements where memory is swift.
+const SWIFT_OF_LARGE: i64 = 4;
 /// Times as many threads a multiprocessor holds as it has registers for where states are large.
 const CROWD_OF_LARGE: i64 = 2;
 /// Part of the threads that a multiprocessor holds for which it has registers where, besides, a thread asks for all words of a step
@@ -94,9 +98,11 @@ const PEELED_BYTES: i64 = 1 << 9;
 const SHORT_BYTES: i64 = 1 << 10;
 /// See [`SHORT_BYTES`].
 const FILLED: (i64, i64) = (4, 5);
-/// Work that the threads of a row that is not long may take to bring their states together for each of its bytes, of narrow
-/// elements, which are more work themselves, and of others.
-const GATHERING: (i64, i64) = (6, 17);
+/// Work that the threads of a row that is not long may take to bring their states together for each of its bytes, of elements of one
+/// byte and other narrow ones, which are more work themselves, and of others.
+const GATHERING: [i64; 3] = [6, 6, 17];
+/// The same where memory is swift.
+const GATHERING_OF_SWIFT: [i64; 3] = [2, 4, 12];
 /// Fewest threads of a row for that: by fewer, a warp would read pieces of what memory gives.
 const FEWEST_TOGETHER: i64 = 2;
 /// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
@@ -112,6 +118,10 @@ const BLOCK_OF_WIDE: i64 = 256;
 const LEAST_PIECE: i64 = 4 << 10;
 /// The same of others that do not pass the caches, for each byte of a state that is not small.
 const PIECE_OF_STATE: i64 = 2 << 10;
+/// The same where memory is swift, of states that are half as large as large ones.
+const PIECE_OF_SWIFT: i64 = 16 << 10;
+/// Fewest bytes of pieces that a block takes together there, of states that are not small.
+const PIECES_OF_SWIFT: i64 = 16 << 10;
 /// Elements of an access below which they are wide.
 const LEAST_LANES: i64 = 4;
 /// Most bytes of partial states of an output that one block folds in a second launch.
@@ -281,7 +291,9 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
     let is_alone = !has_clusters(facts) || (passes && !are_wide);
     let bytes = if is_alone { STATES_OF_BLOCK } else { STATES_OF_CLUSTER };
     let most = (bytes / state.max(1)).min(MOST_CHUNKS);
-    let least = if passes || is_light(facts) { LEAST_PIECE } else { LEAST_PIECE.max(state * PIECE_OF_STATE) };
+    let counts = facts.has_swift_memory() && state >= LARGE_STATE / 2;
+    let of_state = if counts { PIECE_OF_SWIFT } else { PIECE_OF_STATE };
+    let least = if passes || is_light(facts) { LEAST_PIECE } else { LEAST_PIECE.max(state * of_state) };
     if outer > most {
         return None;
     }
@@ -298,7 +310,10 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
                 && (are_pairs || *unroll == at_once)
         };
         let unroll = [2, at_once].into_iter().find(suits)?;
-        return Some(Sweep { threads: threads(unroll), unroll, chunks: outer });
+        let fewest = facts.by_memory(if is_light(facts) { 0 } else { PIECES_OF_SWIFT }, 0);
+        let together = floor_pow2(fewest / (words * word_bytes)).max(1);
+        let chunks = if outer % together == 0 { outer / together } else { outer };
+        return Some(Sweep { threads: threads(unroll), unroll, chunks });
     }
     let mut turns = at_once;
     while outer.saturating_mul(ceil_div(words, block * turns)) > most || block * turns * word_bytes < least {
@@ -348,7 +363,10 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let n_threads = i64::from(facts.target.n_threads);
     let is_split = problem.n_outputs.saturating_mul(2) < n_threads / BLOCK;
     let is_small = is_light(facts);
-    let of_long = if is_small { BLOCK_OF_LONG_AND_SMALL } else { BLOCK_OF_LONG };
+    let of_long = match is_small {
+        true => BLOCK_OF_LONG_AND_SMALL,
+        false => facts.by_memory(BLOCK_OF_LONG_AND_SWIFT, BLOCK_OF_LONG),
+    };
     let is_long = row_bytes >= LONG_ROW_BYTES
         && problem.n_outputs.saturating_mul(of_long) >= FEWEST_WAVES.saturating_mul(n_threads);
     // Elements of one byte are more work, and the ends of their rows longer.
@@ -356,7 +374,9 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let (block, of_many) = match (is_large, is_split) {
         (true, _) => {
             let bytes = facts.spec.inputs[0].bytes() as i64;
-            (BLOCK_OF_LARGE, THREAD_BYTES_OF_LARGE / bytes.min(WIDEST))
+            let are_more = problem.n_outputs.saturating_mul(warp) >= n_threads / CROWD_OF_LARGE;
+            let times = if facts.is_narrow() && are_more { facts.by_memory(SWIFT_OF_LARGE, 1) } else { 1 };
+            (BLOCK_OF_LARGE, times * THREAD_BYTES_OF_LARGE / bytes.min(WIDEST))
         }
         (false, true) => (BLOCK_OF_SPLIT, THREAD_BYTES),
         (false, false) if is_long => (of_long, THREAD_BYTES_OF_LONG),
@@ -377,7 +397,8 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         if is_split || is_long || facts.spec.map.is_some() {
             return threads;
         }
-        let per_byte = if facts.is_narrow() { GATHERING.0 } else { GATHERING.1 };
+        let width = usize::from(facts.spec.inputs[0].bytes() > 1) + usize::from(!facts.is_narrow());
+        let per_byte = facts.by_memory(GATHERING_OF_SWIFT, GATHERING)[width];
         facts.gathering_threads(threads, FEWEST_TOGETHER, outer.saturating_mul(row_bytes), per_byte)
     };
     let (part, of) = AT_ONCE_WITH_WORDS;

@@ -163,11 +163,16 @@ impl Facts {
     pub fn target(&self) -> Target {
         let known = Target::cuda(&self.arch).or_else(|| Target::cuda("sm_80"));
         let known = known.unwrap_or_else(|| Target::simulated(self.warp));
+        let n_threads = self.n_multiprocessors.saturating_mul(self.max_threads_per_multiprocessor);
         Target {
             arch: self.arch.clone(),
             warp: self.warp,
-            n_threads: self.n_multiprocessors.saturating_mul(self.max_threads_per_multiprocessor),
+            n_threads,
             shared_cache_bytes: self.cache_bytes,
+            thread_bytes_per_second: match self.memory_bytes_per_second {
+                0 => known.thread_bytes_per_second,
+                stated => stated / u64::from(n_threads.max(1)),
+            },
             block: BlockLimits {
                 threads: self.limits.threads,
                 shared_bytes: self.limits.shared_bytes,
