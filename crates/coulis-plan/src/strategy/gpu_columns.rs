@@ -59,6 +59,8 @@ const IN_FLIGHT_OF_JOINED: i64 = 128;
 const MOST_ELEMENTS: i64 = 32;
 /// Longest run of a quick step, all of which is in flight.
 const LONGEST_RUN: i64 = 8;
+/// The same of wide elements where memory is swift.
+const LONGEST_OF_SWIFT: i64 = 16;
 /// The same of narrow elements with large states or several fields, whose threads have few neighbours each, in short accesses, and
 /// much to do with each of them and at the end of a run; and of elements of one byte with light states of several fields, which the end of a run costs the most.
 const LONGEST_OF_WORK: i64 = 16;
@@ -114,8 +116,6 @@ const LAST_BYTES: i64 = 64;
 const LARGE: i64 = 96 << 20;
 /// Strips of columns of one thread each from which on blocks have as many threads as others.
 const MANY_STRIPS: i64 = 1 << 15;
-/// Runs of wide elements that a thread asks for at once where memory is swift.
-const RUNS_OF_SWIFT: i64 = 2;
 /// Most strips of a row whose chunks take rows in turn.
 const MOST_BESIDE: i64 = 2;
 
@@ -180,6 +180,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         _ if is_work => LONGEST_OF_WORK,
         true => (IN_FLIGHT / access).clamp(LONGEST_RUN, LONGEST_OF_WORK),
         false if is_byte => LONGEST_OF_WORK,
+        false if narrow == 1 => facts.by_memory(LONGEST_OF_SWIFT, LONGEST_RUN),
         false => LONGEST_RUN,
     };
     // Elements that are always walked again stay in registers, narrow ones widened, and threads of the largest blocks have few.
@@ -188,9 +189,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_long = lanes * longest > MOST_ELEMENTS;
     let longest = if block > BLOCK && is_kept && is_long { longest / 2 } else { longest };
     let run = facts.short_run(1, floor_pow2(turns.clamp(1, longest)));
-    let runs = if facts.is_narrow() { 1 } else { facts.by_memory(RUNS_OF_SWIFT, 1) };
-    let unroll =
-        if run > 1 { (runs * run).min(floor_pow2(turns)) } else { floor_pow2(turns.clamp(1, in_flight)) };
+    let unroll = if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) };
     let tile = lanes * side_by_side;
     // Few threads for the outputs of one outer index: a block takes several.
     let together = side_by_side * threads;
