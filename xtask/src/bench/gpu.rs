@@ -114,7 +114,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             Ok(version) => record.set_version(peer.name(), &version),
             Err(why) => {
                 println!("SKIP {}: {why}", peer.name());
-                record.set_version(peer.name(), &format!("SKIP: {why}"));
+                record.skip(peer.name(), &why.to_string());
                 continue;
             }
         }

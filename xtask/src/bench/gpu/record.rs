@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::step::Failure;
 
+/// What stands before the reason where a library has no version.
+const SKIP: &str = "SKIP: ";
+
 /// The results of a GPU.
 pub struct Record {
     path: PathBuf,
@@ -112,8 +115,17 @@ impl Record {
         self.run
     }
 
-    /// Libraries and their versions, or why they were skipped.
+    /// Libraries that were asked, and their versions.
     pub fn versions(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.said().filter(|(_, version)| !version.starts_with(SKIP))
+    }
+
+    /// Libraries that were skipped, and why.
+    pub fn skipped(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.said().filter_map(|(name, version)| Some((name, version.strip_prefix(SKIP)?)))
+    }
+
+    fn said(&self) -> impl Iterator<Item = (&str, &str)> {
         self.versions.iter().map(|(name, version)| (name.as_str(), version.as_str().unwrap_or_default()))
     }
 
@@ -127,6 +139,11 @@ impl Record {
         if self.rows.iter().all(|row| row.id() != workload["id"].as_str().unwrap_or_default()) {
             self.rows.push(Row { question: workload.clone(), results: Map::new() });
         }
+    }
+
+    /// Says why a library is not asked.
+    pub fn skip(&mut self, name: &str, why: &str) {
+        self.set_version(name, &format!("{SKIP}{why}"));
     }
 
     /// Says which library it is.

@@ -210,15 +210,14 @@ fn line(page: &mut String, row: &Row, entry: Option<&Entry<'_>>) {
 /// What was asked for and is not there.
 fn skips(record: &Record) -> String {
     let mut text = String::new();
-    let whole = record.versions().filter_map(|(name, version)| Some((name, version.strip_prefix("SKIP: ")?)));
-    for (name, why) in whole {
+    for (name, why) in record.skipped() {
         let _ = writeln!(text, "- SKIP {name}: {why}");
     }
+    let was_asked = |name: &str| record.versions().any(|(asked, _)| asked == name);
     for row in record.rows() {
-        for name in [COULIS].into_iter().chain(PEERS) {
-            if row.ms(name).is_none()
-                && let Some(why) = row.why_not(name)
-            {
+        for name in [COULIS].into_iter().chain(PEERS).filter(|name| row.ms(name).is_none()) {
+            let why = row.why_not(name).or_else(|| was_asked(name).then_some("the time of the run was over"));
+            if let Some(why) = why {
                 let _ = writeln!(text, "- SKIP {name}, `{}`: {why}", row.id());
             }
         }
@@ -256,6 +255,17 @@ mod tests {
             - below 0.97 of the floor, of 4 workloads of 200 MB and more: 1: `slow` 0.500\n\
             - below 0.97 of a bare read, of the same: 1: `slow` 0.505\n";
         assert_eq!(text, want);
+    }
+
+    #[test]
+    fn a_library_that_time_did_not_do_for_is_left_out_by_name() {
+        let mut record = record(&[("a", 1.0, 1.0, &[("torch", 2.0)]), ("b", 1.0, 1.0, &[])]);
+        assert!(!page(&record).contains("SKIP"), "nobody was asked");
+        record.set_version("torch", "PyTorch 2");
+        record.skip("jax", "no jax");
+        let page = page(&record);
+        let lines: Vec<&str> = page.lines().filter(|line| line.contains("SKIP")).collect();
+        assert_eq!(lines, ["- SKIP jax: no jax", "- SKIP torch, `b`: the time of the run was over"]);
     }
 
     #[test]
