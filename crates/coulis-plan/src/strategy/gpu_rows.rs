@@ -397,7 +397,8 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         if is_split || is_long || facts.spec.map.is_some() {
             return threads;
         }
-        let width = usize::from(facts.spec.inputs[0].bytes() > 1) + usize::from(!facts.is_narrow());
+        let widest = facts.spec.inputs.iter().map(|input| input.bytes()).max().unwrap_or(1);
+        let width = [1, 2].iter().filter(|bytes| widest > **bytes).count();
         let per_byte = facts.by_memory(GATHERING_OF_SWIFT, GATHERING)[width];
         facts.gathering_threads(threads, FEWEST_TOGETHER, outer.saturating_mul(row_bytes), per_byte)
     };

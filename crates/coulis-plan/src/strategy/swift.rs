@@ -1,4 +1,5 @@
-//! Which of two measured constants a machine wants, by how swift its memory is.
+//! Which of two measured constants a machine wants, by how swift its memory is: by both, reading was timed beside what threads do with
+//! what they read. Measured: `bench/results/h200.md`.
 
 use super::Facts;
 
