@@ -2,7 +2,8 @@
 //!
 //! The first line is a header when one of its fields has text and none looks like a number: `1,234` in quotes, `5 %`
 //! and `1;2` do, and a line of such fields is data that is not read, not names. No other line is a header. Fields may be in double quotes, with commas and line ends inside, and may have blanks around them;
-//! blank lines and a byte order mark are skipped; lines end as on any system. `nan` and `inf` are numbers.
+//! blank lines and a byte order mark are skipped; lines end as on any system. `nan` and `inf` are numbers. A quote that opens a
+//! field and is not closed is refused: all that follows would be that one field.
 
 use std::path::Path;
 
@@ -46,6 +47,11 @@ fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
         // Empty lines before a row are read with it.
         let before = raw.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
         let line = start.line() as usize + before.filter(|&&byte| byte == b'\n').count();
+        let is_last = reader.position().byte() as usize == bytes.len();
+        if is_last && let Some(at) = open_quote(raw) {
+            let line = start.line() as usize + raw[..at].iter().filter(|&&byte| byte == b'\n').count();
+            return Err(CsvFault::OpenQuote { line, field: record.len() });
+        }
         let fields: Vec<&str> = record
             .iter()
             .map(|field| std::str::from_utf8(field).map(unquoted))
@@ -73,6 +79,25 @@ fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
         }
     }
     if columns == 0 { Err(CsvFault::Empty) } else { Ok((columns, values)) }
+}
+
+/// Where the quote stands that opens a field and is not closed, of bytes that begin with a field.
+///
+/// The reader of CSV takes the end of a file as that of such a field and does not tell. As there, a quote is one where a field
+/// begins, and two in a row stand for one inside a quoted field.
+fn open_quote(bytes: &[u8]) -> Option<usize> {
+    let (mut field, mut is_open, mut may_open) = (0, false, true);
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            // Of two quotes in a row the second opens the field again.
+            b'"' if is_open => (is_open, may_open) = (false, true),
+            b'"' if may_open => is_open = true,
+            _ if is_open => {}
+            b',' | b'\n' | b'\r' => (field, may_open) = (at + 1, true),
+            _ => may_open = false,
+        }
+    }
+    is_open.then_some(field)
 }
 
 /// Whether a field is a number, or numbers with signs between and around them: then it is data, perhaps of another notation
@@ -120,6 +145,30 @@ mod tests {
         check("\"income, in euros\",\"two\nlines\"\n1,\"2\"\n", 2, &[1.0, 2.0]);
         check_fault(b"\"a,\nb\"\n\n\"1,234\"\n", "line 4, field 1 is `1,234`, which is not a number");
         check_fault(b"x\n\"\"\n", "line 2, field 1 is ``, which is not a number");
+    }
+
+    #[test]
+    fn a_quote_that_is_not_closed_is_refused_where_it_stands() {
+        let open = |line: usize, field: usize| {
+            format!(
+                "line {line}, field {field} begins with a quote, and no quote ends it before the end of the file"
+            )
+        };
+        for (text, line, field) in [
+            ("1,2\n3,\"4", 2, 2),
+            ("1,2\n3,\"4\n", 2, 2),
+            ("1,2\n\"3,4\n5,6\n", 2, 1),
+            ("\"a,b\n1,2\n", 1, 1),
+            ("\n\n\"a\nb\",\"", 4, 2),
+            ("1\n\"2\"\"\n", 2, 1),
+            ("1,2\n3,\"\n\"\"4", 2, 2),
+            ("\"", 1, 1),
+        ] {
+            check_fault(text.as_bytes(), &open(line, field));
+        }
+        check("1,\"2\"", 2, &[1.0, 2.0]);
+        check("5\" screen,\"a \"\"b\"\"\"\n1,\"2\"\n", 2, &[1.0, 2.0]);
+        check_fault(b"1,2\n3, \"4", "line 2, field 2 is `\"4`, which is not a number");
     }
 
     #[test]

@@ -281,6 +281,14 @@ pub enum CsvFault {
         /// The text, cut at 40 characters.
         text: String,
     },
+    /// A quoted field that the end of the file ends.
+    #[error("line {line}, field {field} begins with a quote, and no quote ends it before the end of the file")]
+    OpenQuote {
+        /// Line in the file of the quote, from 1.
+        line: usize,
+        /// Field in its row, from 1.
+        field: usize,
+    },
     /// No row and no header.
     #[error("it has no line")]
     Empty,
