@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use command::Command;
+use failure::Failure;
 
 /// Planning a call makes many small things: with the system's allocator it takes 1.2 times as long.
 #[global_allocator]
@@ -44,10 +45,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let Cli { cc, cuda_path, command } = Cli::parse();
-    coulis::machine::use_compiler(cc.as_deref());
-    coulis::machine::use_cuda(cuda_path.as_deref());
-    match command.run() {
+    match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(text) = failure.text() {
@@ -56,4 +54,16 @@ fn main() -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+fn run() -> Result<(), Failure> {
+    let Cli { cc, cuda_path, command } = match Cli::try_parse() {
+        Ok(line) => line,
+        // A help or a version that is asked for is an answer like others; a mistake ends the process here.
+        Err(wanted) if !wanted.use_stderr() => return output::answer_by(|| wanted.print()),
+        Err(mistake) => mistake.exit(),
+    };
+    coulis::machine::use_compiler(cc.as_deref());
+    coulis::machine::use_cuda(cuda_path.as_deref());
+    command.run()
 }

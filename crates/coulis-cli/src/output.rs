@@ -11,8 +11,12 @@ pub fn answer(text: &str) -> Result<(), Failure> {
 
 /// Writes bytes that need not be text, and flushes.
 pub fn answer_bytes(bytes: &[u8]) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::Stdout)
+    answer_by(|| std::io::stdout().write_all(bytes))
+}
+
+/// Has `write` write to standard output, and flushes.
+pub fn answer_by(write: impl FnOnce() -> std::io::Result<()>) -> Result<(), Failure> {
+    write().and_then(|()| std::io::stdout().flush()).map_err(Failure::Stdout)
 }
 
 /// A note on standard error.

@@ -1,5 +1,7 @@
 //! Wrong files, one mistake a test: the whole message, nothing on standard output, nothing written, exit code 2.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
+
 mod runner;
 
 use std::process::{Command, Stdio};
@@ -244,16 +246,66 @@ fn a_prior_needs_a_beta_and_a_result() {
 }
 
 #[cfg(target_os = "linux")]
+fn full() -> std::fs::File {
+    std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap()
+}
+
+#[cfg(target_os = "linux")]
 #[test]
 fn standard_error_that_cannot_be_written_leaves_the_exit_code() {
-    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    for (words, code) in
-        [(&["reduce", IRIS, "--ops", "sum"][..], 0), (&["reduce", IRIS, "--ops", "nonsense"], 2)]
-    {
+    for (words, code) in [
+        (&["reduce", IRIS, "--ops", "sum"][..], 0),
+        (&["reduce", IRIS, "--ops", "sum", "--verify"], 0),
+        (&["reduce", IRIS, "--ops", "nonsense"], 2),
+        (&["reduce", IRIS], 2),
+        (&[], 2),
+    ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_coulis"));
         command.args(words).current_dir(root()).env("COULIS_CC", "/nonexistent");
         command.stdout(Stdio::null()).stderr(full());
         assert_eq!(command.status().unwrap().code(), Some(code), "{words:?}");
+    }
+}
+
+/// Answers of every kind: those of commands, and those that the reader of the command line gives.
+#[cfg(target_os = "linux")]
+const ANSWERS: [&[&str]; 7] = [
+    &["reduce", IRIS, "--ops", "sum"],
+    &["--help"],
+    &["help", "reduce"],
+    &["reduce", "--help"],
+    &["-h"],
+    &["--version"],
+    &["completions", "bash"],
+];
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    for words in ANSWERS {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coulis"));
+        command.args(words).current_dir(root()).env("COULIS_CC", "/nonexistent").stdout(full());
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("note: ")).collect();
+        let want = "error[write/stdout]: cannot write to standard output: ";
+        assert!(matches!(&lines[..], [one] if one.starts_with(want)), "{words:?}: {said}");
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_that_closes_the_pipe_has_what_it_wanted() {
+    for words in ANSWERS {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coulis"));
+        command.args(words).current_dir(root()).env("COULIS_CC", "/nonexistent");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.lines().all(|line| line.starts_with("note: ")), "{words:?}: {said}");
+        assert_eq!(output.status.code(), Some(0), "{words:?}");
     }
 }
 

@@ -19,7 +19,7 @@ use coulis::{Array, ArrayInfo, Error, Outcome, Request, VerifyReport, write_npy,
 
 use crate::command::{Command, Entry};
 use crate::failure::Failure;
-use crate::output::{answer, note};
+use crate::output::{answer, note, remark};
 use crate::present::{Format, Input, present};
 use crate::progress::with_progress;
 use crate::request::{ReductionArgs, RequestArgs, TargetArgs};
@@ -111,7 +111,7 @@ fn run(args: &Args) -> Result<(), Failure> {
     }
     if args.verify {
         let report = with_progress("verifying", &inputs, || verify_outcome(&inputs, &request, &outcome))?;
-        eprint!("{}", verified(&report));
+        remark(verified(&report).trim_end());
         if !report.is_right() {
             let text = "a result is further from the exact one than its bound allows";
             return Err(Failure::Refuted(text.to_owned()));
