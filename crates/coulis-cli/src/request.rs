@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches};
 use coulis::{
     Array, DEFAULT_CUDA_ARCH, DType, DeviceChoice, Error, NanPolicy, Normalize, RawSpec, ReadOptions,
     Request, TargetChoice, Tuned, read, read_all, read_text,
@@ -55,6 +57,13 @@ impl TargetArgs {
         };
         Ok(Request { device, ..request })
     }
+}
+
+/// The first flag of `A` that is among the words of the command line.
+pub fn first_flag<A: clap::Args>(words: &ArgMatches) -> Option<String> {
+    let declared = A::augment_args(clap::Command::new(""));
+    let is_given = |arg: &&Arg| words.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    declared.get_arguments().filter(is_given).find_map(Arg::get_long).map(|long| format!("--{long}"))
 }
 
 /// What becomes of NaN elements.

@@ -256,6 +256,25 @@ fn the_tile_calls_of_a_kernel_are_explained_as_a_table_and_as_json() {
         assert!(json.contains(part), "{part}\n{json}");
     }
     assert_eq!(answer(&["explain", "tests/files/parse/seed003_1_default.py"]), "no tile calls\n");
+    for flag in [
+        &["--axis", "0"][..],
+        &["--raw-shape", "3", "--raw-dtype", "f32"],
+        &["--ddof", "0"],
+        &["--nan", "propagate"],
+        &["--device", "auto"],
+        &["--untuned"],
+        &["--keepdims"],
+        &["--where", "mask.npy"],
+    ] {
+        refused(
+            &[&["explain", TILES][..], flag].concat(),
+            &format!(
+                "error[cli/kernel]: {} belongs to array files with --ops or --op, and `{TILES}` is a kernel; legal with \
+                 one are --target, --arch and --format",
+                flag[0]
+            ),
+        );
+    }
     refused(
         &["explain", TILES, "--target", "cpu"],
         "error[lower]: kernels with scope ids run in blocks of threads, which the cpu has not",

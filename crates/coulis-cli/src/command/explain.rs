@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use clap::FromArgMatches;
 use coulis::reduce::{Prediction, array_info, plan, predict};
 use coulis::text::{Accuracy, CallTable, Verdict, explain, read};
 use coulis::{ArrayInfo, Error, PlanInfo, TargetChoice};
@@ -12,7 +13,7 @@ use coulis::{ArrayInfo, Error, PlanInfo, TargetChoice};
 use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::answer;
-use crate::request::{NormalizationArgs, ReductionArgs, RequestArgs, TargetArgs};
+use crate::request::{NormalizationArgs, ReductionArgs, RequestArgs, TargetArgs, first_flag};
 use crate::values::{Names, names};
 
 const EXAMPLES: &str = "\
@@ -32,7 +33,11 @@ enum Format {
 }
 
 /// The command.
-pub const COMMAND: Entry = Entry::new::<Args>("explain", |words| Command::read(words, run));
+pub const COMMAND: Entry = Entry::new::<Args>("explain", |words| {
+    let of_arrays = first_flag::<RequestArgs>(words).or_else(|| first_flag::<ReductionArgs>(words));
+    let args = Args { of_arrays, ..Args::from_arg_matches(words)? };
+    Ok(Command(Box::new(move || run(&args))))
+});
 
 /// Say which plan or variant a call takes, and why.
 #[derive(clap::Args)]
@@ -54,6 +59,9 @@ struct Args {
     /// How the explanation is written
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// The first flag given that describes a call of arrays.
+    #[arg(skip)]
+    of_arrays: Option<String>,
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
@@ -86,6 +94,14 @@ fn run(args: &Args) -> Result<(), Failure> {
 
 /// The tables of a kernel's tile calls.
 fn kernel(file: &Path, args: &Args) -> Result<(), Failure> {
+    if let Some(flag) = &args.of_arrays {
+        let message = format!(
+            "{flag} belongs to array files with --ops or --op, and `{}` is a kernel; legal with one are --target, --arch and \
+             --format",
+            file.display()
+        );
+        return Err(Error::user("cli/kernel", message).into());
+    }
     let target = args.target.choice("explain")?.unwrap_or(TargetChoice::Cuda { arch: None });
     let tables = explain(&read(file)?, &target)?;
     answer(&match args.format {
