@@ -4,7 +4,7 @@
 
 mod runner;
 
-use runner::{Folder, answer, answer_to, refused};
+use runner::{Folder, answer, answer_to, coulis, refused};
 use serde_json::Value;
 
 #[test]
@@ -64,6 +64,26 @@ fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
     assert!(softmax["ms"].as_f64().unwrap() > 0.0, "{softmax}");
     assert!(list[2]["skipped"].as_str().unwrap().starts_with("`softmax` stands alone"), "{list}");
     assert!(list[3]["skipped"].as_str().unwrap().contains("unknown reducer `softmin`"), "{list}");
+}
+
+#[test]
+fn a_suite_of_which_everything_is_left_out_is_refused() {
+    let folder = Folder::new("bench-none");
+    let workload = |id: &str| {
+        format!(r#"{{"id": "{id}", "dtype": "float32", "shape": [64], "axes": [0], "ops": ["softmin"]}}"#)
+    };
+    let file = folder.file("suite.json", format!("[{}, {}]", workload("a"), workload("b")).as_bytes());
+    let want =
+        format!("error[bench/suite]: nothing was timed: each workload of `{file}` is left out, 2 in all");
+    refused(&["bench", "--suite", &file], &want);
+    let output = coulis(&["bench", "--suite", &file, "--format", "json"]);
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(list[1]["skipped"].as_str().unwrap().contains("unknown reducer `softmin`"), "{list}");
+    assert_eq!((list.as_array().unwrap().len(), output.status.code()), (2, Some(2)));
+    refused(
+        &["tune", "--suite", &file],
+        "error[tune/suite]: nothing was tuned: each workload is left out, 2 in all",
+    );
 }
 
 #[test]

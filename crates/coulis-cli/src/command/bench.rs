@@ -13,7 +13,7 @@
 //! dtype and shape, are checked and answered as a list in one line, and then each line on standard input is a
 //! turn of one launch each and a floor, answered by one line with their milliseconds, in which `memory_ms` is
 //! what memory that no cache holds takes to move as many bytes as the first workload. Exit code 1 says that a
-//! result is wrong.
+//! result is wrong; 2, of a suite, that each of its workloads was left out.
 
 use std::path::{Path, PathBuf};
 
@@ -234,8 +234,9 @@ fn suite(args: &Args, path: &Path) -> Result<(), Failure> {
     let options = args.options(Init::Uniform, Some(Amount::Seconds(args.seconds)));
     let mut reports = Vec::new();
     let mut list = Vec::new();
-    for workload in workloads(args, path)? {
-        match measure(&workload, &options) {
+    let workloads = workloads(args, path)?;
+    for workload in &workloads {
+        match measure(workload, &options) {
             Ok(report) => {
                 if reports.is_empty() {
                     report.notices.iter().for_each(|notice| note(notice));
@@ -254,6 +255,12 @@ fn suite(args: &Args, path: &Path) -> Result<(), Failure> {
     }
     if args.format == Format::Json {
         answer(&format!("{:#}\n", Value::Array(list)))?;
+    }
+    if reports.is_empty() {
+        let n = workloads.len();
+        let message =
+            format!("nothing was timed: each workload of `{}` is left out, {n} in all", path.display());
+        return Err(Error::user("bench/suite", message).into());
     }
     judged(&reports)
 }

@@ -119,8 +119,13 @@ fn run(args: &Args) -> Result<(), Failure> {
             }
         }
     }
+    let is_any_tuned = !list.is_empty();
     if args.format == Format::Json {
         answer(&format!("{:#}\n", Value::Array(list)))?;
+    }
+    if !is_any_tuned {
+        let message = format!("nothing was tuned: each workload is left out, {n_workloads} in all");
+        return Err(Error::user("tune/suite", message).into());
     }
     Ok(())
 }
