@@ -127,7 +127,7 @@ def _axes(axis, ndim):
         one = one.__index__()
         if not -ndim <= one < ndim:
             legal = f"legal axes are {-ndim} to {ndim - 1}" if ndim else "and no axes"
-            raise AxisError(f"axis {one} is out of range: the array has {ndim} dimensions, {legal}")
+            raise AxisError(f"axis {one} is out of range: the array has {ndim} dimension{'' if ndim == 1 else 's'}, {legal}")
         axes.append(one % ndim)
     if len(set(axes)) != len(axes):
         raise ValueError(f"an axis is given twice: {axis!r}")

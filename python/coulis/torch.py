@@ -71,6 +71,10 @@ def _wide(dtype):
     return torch.float32 if dtype.itemsize < 4 or not dtype.is_floating_point else dtype
 
 
+def _dimensions(ndim):
+    return f"{ndim} dimension" if ndim == 1 else f"{ndim} dimensions"
+
+
 def _axes(axis, ndim):
     """The reduced axes, ascending; what is wrong with them, `coulis.reduce` says."""
     axes = range(ndim) if axis is None else axis
@@ -91,7 +95,7 @@ def _op(x: Tensor, ops: str, axis: Optional[Sequence[int]], keepdims: bool, ddof
 def _(x, ops, axis, keepdims, ddof):
     axes = _axes(axis, x.ndim)
     if any(not 0 <= a < x.ndim for a in axes):
-        raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {x.ndim} dimensions")
+        raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {_dimensions(x.ndim)}")
     shape = [1 if d in axes else n for d, n in enumerate(x.shape) if keepdims or d not in axes]
     name = str(x.dtype).removeprefix("torch.")
     narrow = {"float8_e4m3": "float8_e4m3fn"}
@@ -407,7 +411,7 @@ def _normalize(
 @_normalize.register_fake
 def _(x, name, axis, arrays, given, parameters):
     if any(not -x.ndim <= a < x.ndim for a in axis):
-        raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {x.ndim} dimensions")
+        raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {_dimensions(x.ndim)}")
     return x.new_empty(x.shape, dtype=x.dtype if x.is_floating_point() else torch.float64)
 
 

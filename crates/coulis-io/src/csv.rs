@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_row_of_another_length_is_refused() {
-        check_fault(b"1,2\n3\n", "line 2 has 1 fields, the lines before have 2");
+        check_fault(b"1,2\n3\n", "line 2 has 1 field, the lines before have 2");
     }
 
     #[test]

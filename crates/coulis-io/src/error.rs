@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use coulis_ir::DType;
+use coulis_ir::{DType, counted};
 
 use crate::array::ShapeError;
 use crate::storage::OutOfMemory;
@@ -262,7 +262,7 @@ pub enum HeaderFault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CsvFault {
     /// A row of another length than the first one.
-    #[error("line {line} has {found} fields, the lines before have {wanted}")]
+    #[error("line {line} has {}, the lines before have {wanted}", counted(found, "field"))]
     Ragged {
         /// Line in the file, from 1.
         line: usize,

@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 
+use coulis_layout::counted;
+
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
@@ -64,7 +66,7 @@ pub enum BindError {
         found: DType,
     },
     /// Wrong number of dimensions.
-    #[error("argument `{name}` is to have {wanted} dimensions, got {found}")]
+    #[error("argument `{name}` is to have {}, got {found}", counted(wanted, "dimension"))]
     Rank {
         /// Parameter name.
         name: String,

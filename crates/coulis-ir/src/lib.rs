@@ -49,3 +49,5 @@ pub use stmt::{
 };
 pub use target::{BlockLimits, Target, TargetKind};
 pub use var::{Var, VarId, VarKind};
+
+pub use coulis_layout::counted;

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::counted;
 use crate::tile::{AxisStride, Iter, TileLayout};
 
 /// Names of the axes that count memory; every other axis counts threads or blocks.
@@ -47,7 +48,7 @@ pub enum LayoutError {
         iter: i64,
     },
     /// Two shapes, or a shape and a region, of different ranks.
-    #[error("{wanted} dimensions are laid out, got {found}")]
+    #[error("{} {} laid out, got {found}", counted(wanted, "dimension"), if *wanted == 1 { "is" } else { "are" })]
     Rank {
         /// Dimensions of the layout's shape.
         wanted: usize,
@@ -73,7 +74,7 @@ pub enum LayoutError {
         outer: Vec<i64>,
     },
     /// An order that does not name each dimension once.
-    #[error("{order:?} is not an order of {rank} dimensions")]
+    #[error("{order:?} is not an order of {}", counted(rank, "dimension"))]
     Order {
         /// The order.
         order: Vec<usize>,

@@ -4,9 +4,11 @@
 
 pub mod algebra;
 pub mod compose;
+mod counted;
 pub mod machine;
 pub mod tile;
 
 pub use algebra::{LayoutError, axis_names, fused, is_memory_axis};
+pub use counted::counted;
 pub use machine::thread_axis_unit;
 pub use tile::{AxisStride, Iter, Swizzle, TileLayout};

@@ -6,6 +6,7 @@
 //! happens to be shaped.
 
 use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis_layout::counted;
 
 use crate::constants::NEAR;
 
@@ -67,7 +68,7 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
     /// An axis outside the array.
-    #[error("axis {axis} is out of range: the array has {rank} dimensions, legal axes are {lo} to {hi}", lo = -(*rank as i64), hi = *rank as i64 - 1)]
+    #[error("axis {axis} is out of range: the array has {}, legal axes are {lo} to {hi}", counted(rank, "dimension"), lo = -(*rank as i64), hi = *rank as i64 - 1)]
     AxisOutOfRange {
         /// The axis as given.
         axis: i64,
@@ -430,6 +431,11 @@ mod tests {
         assert_eq!(
             new(&[2]).unwrap_err().to_string(),
             "axis 2 is out of range: the array has 2 dimensions, legal axes are -2 to 1"
+        );
+        let of_one = Problem::new(&[compact(&[6])], None, Some(&[1]), false, false).unwrap_err();
+        assert_eq!(
+            of_one.to_string(),
+            "axis 1 is out of range: the array has 1 dimension, legal axes are -1 to 0"
         );
         assert!(new(&[-2, 1]).is_ok());
     }

@@ -1,6 +1,6 @@
 //! What can be wrong with a tensor expression. Every case is found when the expression is built.
 
-use coulis_ir::{DType, Ty};
+use coulis_ir::{DType, Ty, counted};
 
 /// A mistake in a tensor expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -216,7 +216,7 @@ pub enum TensorError {
         dtype: DType,
     },
     /// Extents and strides of different lengths.
-    #[error("`{tensor}` has {wanted} dimensions and takes as many strides, got {found}")]
+    #[error("`{tensor}` has {} and takes as many strides, got {found}", counted(wanted, "dimension"))]
     StrideCount {
         /// The tensor.
         tensor: String,
@@ -258,7 +258,7 @@ pub enum TensorError {
         limit: i64,
     },
     /// Wrong number of axis names.
-    #[error("`{tensor}` has {wanted} dimensions and takes as many axis names, got {found}")]
+    #[error("`{tensor}` has {} and takes as many axis names, got {found}", counted(wanted, "dimension"))]
     AxisCount {
         /// The tensor.
         tensor: String,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use coulis_ir::args::{Bindings, eval_index};
 use coulis_ir::eval::{Env, EvalError, Value, eval_expr};
-use coulis_ir::{Buffer, BufferId, Expr, Var};
+use coulis_ir::{Buffer, BufferId, Expr, Var, counted};
 
 use crate::axis::IterVar;
 use crate::compute::Body;
@@ -28,7 +28,10 @@ pub struct Array {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EvaluateError {
     /// An input that was not given, or whose size does not fit its shape.
-    #[error("input `{tensor}` is to be given with {rank} dimensions and as many elements as its extents say")]
+    #[error(
+        "input `{tensor}` is to be given with {} and as many elements as its extents say",
+        counted(rank, "dimension")
+    )]
     Input {
         /// The input.
         tensor: String,

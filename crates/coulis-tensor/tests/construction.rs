@@ -40,7 +40,7 @@ fn said_strides_may_be_negative_or_zero() {
             .expect("a tensor");
     assert_eq!(a.buffer().strides, [Expr::int(-5), Expr::int(0)]);
     let result = placeholder_strided(&[Expr::int(4)], &[], DType::I8, "A");
-    refused(result, "`A` has 1 dimensions and takes as many strides, got 0");
+    refused(result, "`A` has 1 dimension and takes as many strides, got 0");
 }
 
 #[test]

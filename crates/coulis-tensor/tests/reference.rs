@@ -145,5 +145,5 @@ fn reads_outside_a_tensor_are_errors_here() {
     let message = evaluate(&program, &inputs, &Bindings::new()).expect_err("outside").to_string();
     assert_eq!(message, "an element of `B`: index [2] is outside buffer `A`");
     let message = evaluate(&program, &HashMap::new(), &Bindings::new()).expect_err("no input").to_string();
-    assert_eq!(message, "input `A` is to be given with 1 dimensions and as many elements as its extents say");
+    assert_eq!(message, "input `A` is to be given with 1 dimension and as many elements as its extents say");
 }

@@ -1,5 +1,7 @@
 //! Why a tile call cannot be replaced by statements.
 
+use coulis_layout::counted;
+
 use crate::variant::{Row, table};
 
 /// Why a tile call cannot be replaced by statements.
@@ -66,7 +68,7 @@ pub enum TileError {
         found: &'static str,
     },
     /// A reduced axis that the source has not.
-    #[error("axis {axis} is reduced, and the source has {rank} dimensions")]
+    #[error("axis {axis} is reduced, and the source has {}", counted(rank, "dimension"))]
     Axis {
         /// The axis.
         axis: i64,
@@ -74,7 +76,10 @@ pub enum TileError {
         rank: usize,
     },
     /// A reduced axis that is named more than once.
-    #[error("axis {axis} of the source's {rank} dimensions is named twice among the reduced ones")]
+    #[error(
+        "axis {axis} of the source's {} is named twice among the reduced ones",
+        counted(rank, "dimension")
+    )]
     AxisTwice {
         /// The axis, as it was written the second time.
         axis: i64,
