@@ -128,6 +128,22 @@ def test_an_identity_is_exactly_what_was_given_or_is_refused():
         coulis.reducer(combine=te.maximum, identity=0, name="class")
 
 
+@pytest.mark.parametrize(
+    "identity, kind, words",
+    [
+        ("0", TypeError, "identity 0 of reducer `own` is to be a number, got an object of type `str`; legal is a number, or a constant of float32"),
+        (lambda t: 0, TypeError, "identity 0 of reducer `own` is to be a number, got an object of type `function`; legal is"),
+        (te.var("n"), ValueError, "identity 0 of reducer `own` is `n`, which is no constant; legal is"),
+        ((0, 1), ValueError, "the identity of reducer `own` is to be a number for each field of a state, of which there are 1, got 2"),
+        ((), ValueError, "a number for each field of a state, of which there are 1, got 0"),
+    ],
+)
+def test_an_identity_is_a_number_for_each_field(identity, kind, words):
+    own = coulis.reducer(combine=lambda a, b: a + b, identity=identity, name="own")
+    with pytest.raises(kind, match=words):
+        coulis.reduce(np.ones(3, np.float32), own)
+
+
 def test_mistakes_in_the_functions_are_the_callers_exceptions():
     def broken(a, b):
         raise KeyError("mine")

@@ -258,6 +258,13 @@ def test_an_argmax_that_gives_nan_its_place_gives_the_same_under_every_schedule(
         (0, TypeError, "the identity of `own` is to be a function, got an object of type `int`"),
         (lambda *t: 0, ValueError, "the identity of `own` is to give one value a source, of which there are 2, got 1"),
         (lambda *t: (0, 0, 0), ValueError, "the identity of `own` is to give one value a source, of which there are 2, got 3"),
+        (lambda *t: (0, "0"), TypeError, "identity 1 of reducer `own` is to be a number, got an object of type `str`; legal is a number, or a "
+         "constant of float32 as te.const and te.min_value give"),
+        (lambda *t: (None, 0), TypeError, "identity 0 of reducer `own` is to be a number, got an object of type `NoneType`; legal is"),
+        (lambda *t: (0, te.var("n")), ValueError, "identity 1 of reducer `own` is `n`, which is no constant; legal is a number, or a"),
+        (lambda *t: (0, te.placeholder((4,), name="Z")[1] + 1), ValueError, r"identity 1 of reducer `own` is `Z\[1\] \+ .*`, which is no constant"),
+        (lambda *t: (te.const(0, "int64"), 0), ValueError, "identity 0 of reducer `own` is a constant of int64, and its source is of "
+         "float32; legal is a number, or a constant of float32"),
     ],
 )
 def test_the_identity_takes_and_gives_one_value_a_source(identity, kind, words):

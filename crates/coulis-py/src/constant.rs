@@ -4,12 +4,52 @@
 //! is refused: an identity that wraps is the identity of nothing.
 
 use coulis::DType;
-use coulis::te::{Expr, operators};
-use pyo3::exceptions::PyValueError;
+use coulis::te::{Expr, Node, for_each_expr, operators};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
-use crate::expr::{PrimExpr, expr_of};
+use crate::expr::{PrimExpr, expr_of, maybe_expr};
+
+/// An identity of a type: a number, which takes the type, or a constant of it. `what` names it in errors.
+pub fn identity(object: &Bound<'_, PyAny>, dtype: DType, what: &str) -> PyResult<Expr> {
+    check_constant(object, dtype, what)?;
+    // A number of Python has no type of its own.
+    let Ok(typed) = object.cast::<PrimExpr>() else { return fitted(object, dtype, what) };
+    match typed.get().expr.dtype() {
+        found if found == dtype => Ok(typed.get().expr.clone()),
+        found => {
+            let message =
+                format!("{what} is a constant of {found}, and its source is of {dtype}; {}", legal(dtype));
+            Err(PyValueError::new_err(message))
+        }
+    }
+}
+
+/// Refuses what is neither a number nor a constant.
+pub fn check_constant(object: &Bound<'_, PyAny>, dtype: DType, what: &str) -> PyResult<()> {
+    if object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>() {
+        return Ok(());
+    }
+    let Some(expr) = maybe_expr(object)? else {
+        let found = object.get_type().name()?;
+        let message = format!("{what} is to be a number, got an object of type `{found}`; {}", legal(dtype));
+        return Err(PyTypeError::new_err(message));
+    };
+    let mut is_constant = true;
+    for_each_expr(&expr, &mut |part| {
+        is_constant &= !matches!(part.node(), Node::Var(_) | Node::Load(..));
+    });
+    if is_constant {
+        return Ok(());
+    }
+    let message = format!("{what} is `{}`, which is no constant; {}", object.repr()?, legal(dtype));
+    Err(PyValueError::new_err(message))
+}
+
+fn legal(dtype: DType) -> String {
+    format!("legal is a number, or a constant of {dtype} as te.const and te.min_value give")
+}
 
 /// The object as an expression of a type: exactly, where it is a constant, and converted otherwise. `what` names it
 /// in errors.

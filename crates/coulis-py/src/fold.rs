@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::axis::{is_axes, reduce_axes};
-use crate::constant::{expr_fitted, fitted};
+use crate::constant::{self, expr_fitted, fitted};
 use crate::error::OrRaise;
 use crate::expr::{Reduce, expr_of, exprs_of, items_of, wrap};
 
@@ -117,15 +117,12 @@ fn identities(
             values.len()
         )));
     }
-    let typed = |(at, value): (usize, &Bound<'_, PyAny>)| -> PyResult<Expr> {
-        // A number of Python has no type of its own.
-        let is_number = value.cast::<crate::expr::PrimExpr>().is_err();
-        match dtypes.get(at).filter(|_| is_number) {
-            Some(dtype) => fitted(value, *dtype, &format!("identity {at} of reducer `{name}`")),
-            None => expr_of(value),
-        }
-    };
-    values.iter().enumerate().map(typed).collect()
+    let fields = values.iter().zip(dtypes).enumerate();
+    fields
+        .map(|(at, (value, dtype))| {
+            constant::identity(value, *dtype, &format!("identity {at} of reducer `{name}`"))
+        })
+        .collect()
 }
 
 /// What the combiner gives for two states.

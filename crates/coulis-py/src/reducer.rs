@@ -8,13 +8,13 @@ use std::sync::{Mutex, PoisonError};
 
 use coulis::te::{Expr, Var};
 use coulis::{DType, Error, OwnReducer, Prologue, UserReducer, comm_reducer};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::array::dtype;
-use crate::constant::{expr_fitted, fitted};
+use crate::constant::{check_constant, expr_fitted, fitted};
 use crate::error::{OrRaise, exception};
 use crate::expr::{expr_of, items_of, wrap};
 
@@ -154,12 +154,21 @@ impl Functions {
             }
             None => elements(&|d| d),
         };
+        if identity.len() != state.len() {
+            return Err(PyValueError::new_err(format!(
+                "the identity of reducer `{name}` is to be a number for each field of a state, of which there are {}, got {}",
+                state.len(),
+                identity.len()
+            )));
+        }
         // The state has the types that `lift` gives; those of an identity of Python's numbers follow.
-        let typed = |(at, value): (usize, &Bound<'_, PyAny>)| match state.get(at) {
-            Some(field) => fitted(value, field.dtype(), &format!("identity {at} of reducer `{name}`")),
-            None => expr_of(value),
+        let typed = |(at, (value, field)): (usize, (&Bound<'_, PyAny>, &Expr))| {
+            let what = format!("identity {at} of reducer `{name}`");
+            check_constant(value, field.dtype(), &what)?;
+            fitted(value, field.dtype(), &what)
         };
-        let identity: Vec<Expr> = identity.iter().enumerate().map(typed).collect::<PyResult<_>>()?;
+        let identity: Vec<Expr> =
+            identity.iter().zip(&state).enumerate().map(typed).collect::<PyResult<_>>()?;
         let dtypes: Vec<DType> = identity.iter().map(Expr::dtype).collect();
         let failure: RefCell<Option<PyErr>> = RefCell::new(None);
         let caught = |given: PyResult<Vec<Expr>>| {

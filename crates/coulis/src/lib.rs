@@ -71,7 +71,7 @@ pub mod te {
         placeholder_strided, prod, reduce, reduce_at, reduce_axis, reduce_axis_of, sum, var, var_of,
     };
 
-    pub use coulis_ir::visit::MOST_WRITTEN;
+    pub use coulis_ir::visit::{MOST_WRITTEN, for_each_expr};
 
     pub use crate::function::{build, build_with};
     pub use crate::text::{device_source, listing, listing_partitioned};
