@@ -134,6 +134,18 @@ def test_an_output_in_a_list_is_refused_since_nobody_would_see_it():
     assert b.tolist() == [2, 3, 4]
 
 
+def test_arrays_of_arrow_are_read_where_they_have_no_nulls():
+    pa = pytest.importorskip("pyarrow")
+    A = te.placeholder((3,), "int64", "A")
+    B = te.compute((3,), lambda i: A[i] + 1, "B")
+    f = coulis.build(te.create_schedule(B.op), [A, B])
+    b = np.zeros(3, "int64")
+    f(pa.array([1, 2, 3]), b)
+    assert b.tolist() == [2, 3, 4]
+    with pytest.raises(ValueError, match="argument 0 has nulls, for which there is no value; fill them first"):
+        f(pa.array([1, None, 3]), b)
+
+
 def test_an_output_that_shares_memory_with_an_input_is_refused():
     a = ones(4, 4)
     with pytest.raises(ValueError, match="the output `B` shares memory with `A`"):

@@ -212,6 +212,11 @@ impl Function {
             }
             let (array, on) = unwrapped(&arg)?;
             let given = Given::of(&array, &format!("argument {at}"))?;
+            if given.valid.is_some() {
+                let message =
+                    format!("argument {at} has nulls, for which there is no value; fill them first");
+                return Err(PyValueError::new_err(message));
+            }
             let on = match given.place {
                 Place::Host => on,
                 Place::Cuda(device) => Some(device),
