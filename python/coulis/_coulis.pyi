@@ -108,11 +108,12 @@ def reduce(
 ) -> Any:
     """Reduces an array: one read of it, any set of statistics."""
 
-def described(x: Any, x_dtype: Any) -> list[tuple[str, list[int], list[int], str | None]]:
-    """What is planned for, an entry an array: element type, shape, strides in elements, and the device if not the host."""
+def described(x: Any, x_dtype: Any) -> list[tuple[str, list[int], list[int], str | None, bool]]:
+    """What is planned for, an entry an array: element type, shape, strides in elements, the device if not the host, and whether there
+    are nulls."""
 
 def plan_of(
-    x: Sequence[tuple[str, Sequence[int], Sequence[int], str | None]],
+    x: Sequence[tuple[str, Sequence[int], Sequence[int], str | None, bool]],
     ops: Any,
     axis: Any,
     options: dict[str, Any],
@@ -121,7 +122,7 @@ def plan_of(
     """Name, trace, reasons and predictions of a plan; and its source, where that is asked for."""
 
 def bench_of(
-    x: Sequence[tuple[str, Sequence[int], Sequence[int], str | None]],
+    x: Sequence[tuple[str, Sequence[int], Sequence[int], str | None, bool]],
     ops: Any,
     axis: Any,
     on: Any,

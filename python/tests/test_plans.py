@@ -27,6 +27,28 @@ def test_a_plan_of_a_shape_is_that_of_an_array():
     assert coulis.plan((10, 10), "sum", x_dtype=np.int8).trace
 
 
+def test_a_plan_of_an_array_with_nulls_has_their_mask():
+    pa = pytest.importorskip("pyarrow")
+    values = np.arange(5000, dtype=np.float32)
+    nulls, rest = values % 3 == 0, values % 2 == 0
+    x = pa.array(values, mask=nulls)
+    plan, masked = coulis.plan(x, ["sum", "count"]), coulis.plan(values, ["sum", "count"], where=~nulls)
+    assert (plan.trace, plan.source, plan.explain()) == (masked.trace, masked.source, masked.explain())
+    assert plan.source is None or plan.source != coulis.plan(values, ["sum", "count"]).source
+    found = plan(x)
+    assert (found.sum.as_py(), found.count.as_py()) == (values[~nulls].sum(), (~nulls).sum())
+    # Nulls of either input, and what a mask leaves out, take no part.
+    both = coulis.plan((x, x), "dot", where=rest)
+    of_host = coulis.plan((values, values), "dot", where=rest & ~nulls)
+    assert both.explain() == of_host.explain()
+    assert both((x, x)).as_py() == of_host((values, values))
+    whole = coulis.plan(pa.array(values), "sum")
+    assert whole.explain() == coulis.plan(values, "sum").explain()
+    # What an array of a call says of its nulls counts, whatever the plan was made for.
+    for made in (whole, coulis.plan(x, "sum")):
+        assert made(x).as_py() == values[~nulls].sum() and made(pa.array(values)).as_py() == values.sum()
+
+
 def test_a_plan_takes_what_a_reduction_takes_and_keeps_it():
     mask, out = X % 3 == 0, np.ones(64, np.float32)
     masked = coulis.plan(X, ["sum", "count"], axis=1, where=mask)

@@ -2,13 +2,14 @@
 
 use coulis::bench::{Amount, Init, Verdict, Workload, measure};
 use coulis::reduce::{plan, predict, prepare};
-use coulis::{ArrayInfo, DType, DeviceChoice, NanPolicy, compact_strides};
+use coulis::{AlignedBytes, Array, ArrayInfo, DType, DeviceChoice, NanPolicy, compact_strides};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::array::{Given, dtype, dtype_named, is_array};
 use crate::dlpack::Place;
+use crate::error::OrRaise;
 use crate::options::{self, Ops, Options, axes, device_of};
 use crate::outside;
 use crate::reduce::{chosen_by, inputs as inputs_of, mask_of};
@@ -20,9 +21,9 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(bench_of, m)?)
 }
 
-/// What is planned for: element type, shape, strides in elements, and the device that holds it, if that is not the host.
-/// It is what a plan keeps of an array.
-type Described = (String, Vec<i64>, Vec<i64>, Option<String>);
+/// What is planned for: element type, shape, strides in elements, the device that holds it, if that is not the host, and
+/// whether there are nulls, which a call masks. It is what a plan keeps of an array.
+type Described = (String, Vec<i64>, Vec<i64>, Option<String>, bool);
 
 /// What is planned for: that of an array, of each of a tuple of arrays, or of a shape and an element type.
 #[pyfunction]
@@ -40,7 +41,7 @@ fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Vec<D
                 Place::Host => None,
                 Place::Cuda(id) => Some(format!("cuda:{id}")),
             };
-            (dtype.name().to_owned(), shape, strides, device)
+            (dtype.name().to_owned(), shape, strides, device, given.valid.is_some())
         };
         return Ok(inputs_of(x, None)?.into_iter().map(of_one).collect());
     }
@@ -50,7 +51,7 @@ fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Vec<D
         return Err(PyTypeError::new_err(message));
     };
     let strides = compact_strides(&shape);
-    Ok(vec![(dtype(x_dtype)?.name().to_owned(), shape, strides, None)])
+    Ok(vec![(dtype(x_dtype)?.name().to_owned(), shape, strides, None, false)])
 }
 
 /// The arrays that are planned for, and the device of the first unless another is asked for.
@@ -58,13 +59,13 @@ fn infos_of(
     described: Vec<Described>,
     on: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<ArrayInfo>, DeviceChoice)> {
-    let place = described.first().and_then(|(_, _, _, place)| place.as_deref());
+    let place = described.first().and_then(|(_, _, _, place, _)| place.as_deref());
     let on = match on.map(options::device).transpose()?.flatten() {
         Some(on) => on,
         None => place.map(device_of).transpose()?.unwrap_or_default(),
     };
     let info =
-        |(name, shape, strides, _): Described| Ok(ArrayInfo { dtype: dtype_named(&name)?, shape, strides });
+        |(name, shape, strides, ..): Described| Ok(ArrayInfo { dtype: dtype_named(&name)?, shape, strides });
     Ok((described.into_iter().map(info).collect::<PyResult<_>>()?, on))
 }
 
@@ -80,6 +81,12 @@ fn plan_of<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let ops = Ops::of(ops)?;
     let get = |name: &str| options.get_item(name);
+    // A mask of nulls has this shape in memory of the host; what it says is for calls.
+    let of_nulls = x.iter().filter(|(.., has_nulls)| *has_nulls).map(|(_, shape, ..)| {
+        let n = shape.iter().product::<i64>() as usize;
+        Array::from_owned(DType::Bool, shape, AlignedBytes::zeroed(n).or_raise()?).or_raise()
+    });
+    let valid: Vec<Array> = of_nulls.collect::<PyResult<_>>()?;
     let (mut infos, on) = infos_of(x, get("device")?.as_ref())?;
     let (init, acc, out) = (get("init")?, get("acc_dtype")?, get("dtype")?);
     let (alpha, beta, trace) = (get("alpha")?, get("beta")?, get("plan")?);
@@ -107,7 +114,7 @@ fn plan_of<'py>(
     request.device = on;
     let mask = mask_of(get("where")?.as_ref())?;
     // SAFETY: the mask is kept to the end of this function, and the request does not leave it.
-    request.where_ = unsafe { chosen_by(mask.as_ref(), &[])? };
+    request.where_ = unsafe { chosen_by(mask.as_ref(), valid.iter())? };
     let (plan, prediction, source) = outside::at_length(py, || {
         let found = plan(&infos, &request)?;
         let source = match wants_source {

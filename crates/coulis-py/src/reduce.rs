@@ -174,15 +174,19 @@ pub fn mask_of<'py>(given: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Given<
     given.filter(|m| !m.is_none() && !is_all(m)).map(|m| Given::of(m, "where")).transpose()
 }
 
-/// Which elements take part: those of the mask, but nothing that is null, wherever it stands.
+/// Which elements take part: those of the mask, but nothing that is null, wherever it stands. `valid` has what is not null of
+/// each input with nulls.
 ///
 /// # Safety
 ///
 /// The mask outlives what is given.
-pub unsafe fn chosen_by(mask: Option<&Given<'_>>, inputs: &[Given<'_>]) -> PyResult<Option<Array>> {
+pub unsafe fn chosen_by<'a>(
+    mask: Option<&'a Given<'_>>,
+    valid: impl Iterator<Item = &'a Array>,
+) -> PyResult<Option<Array>> {
     // SAFETY: as the caller promises.
     let given = mask.map(|m| unsafe { m.array() }).transpose()?;
-    let mut valid = inputs.iter().chain(mask).filter_map(|given| given.valid.as_ref());
+    let mut valid = valid.chain(mask.and_then(|mask| mask.valid.as_ref()));
     valid.try_fold(given, |chosen, valid| {
         let chosen = chosen.map_or_else(|| Ok(valid.clone()), |chosen| both(&chosen, valid))?;
         Ok(Some(chosen))
@@ -241,8 +245,9 @@ impl<'py> Call<'py> {
                 "an array beside the elements has nulls, for which there is no value; fill them first";
             return Err(PyValueError::new_err(message));
         }
+        let valid = inputs.iter().filter_map(|input| input.valid.as_ref());
         // SAFETY: the call keeps the mask, and the request does not leave the call.
-        request.where_ = unsafe { chosen_by(mask.as_ref(), &inputs)? };
+        request.where_ = unsafe { chosen_by(mask.as_ref(), valid)? };
         Ok(Call { inputs, mask, chosen: request.where_.clone(), place })
     }
 
