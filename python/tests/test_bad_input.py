@@ -217,8 +217,9 @@ def test_options_are_refused_in_the_words_of_the_caller():
         ({"axis": 10**30}, coulis.AxisError, "axis 1000000000000000000000000000000 is out of range"),
         ({"axis": np.array([0, 1])}, TypeError, "`axis` is to be an integer, a tuple of integers or None, got an object of type `ndarray`"),
         ({"stream": "a"}, TypeError, "`stream` is to be a handle or a stream"),
+        ({"stream": 0}, ValueError, "`stream` is for arrays in memory of a GPU, and those of this call are in that of the CPU"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_an_option_of_a_wrong_kind_is_named(options, kind, words):
     with pytest.raises(kind, match=words):

@@ -69,7 +69,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 ///     "auto", "cpu", "cuda", "cuda:N" or "sim", or what `coulis.cpu` and `coulis.cuda` give, for arrays of the host; others
 ///     are reduced where they are.
 /// stream : int or stream
-///     CUDA stream; the library's current one by default. Nothing waits for it.
+///     CUDA stream for arrays of a GPU; the library's current one by default. Nothing waits for it. Refused for arrays of the
+///     host.
 /// plan : Plan or str
 ///     A plan of `coulis.plan`, or its trace, to be run in place of coulis' own choice.
 /// prologue : function, or None
@@ -271,7 +272,12 @@ impl<'py> Call<'py> {
         let targets = targets(py, &read, self.place, &outs, prepared)?;
         match self.place {
             Place::Host => {
-                stream.map(handle_of).transpose()?;
+                if let Some(stream) = stream {
+                    handle_of(stream)?;
+                    let message = "`stream` is for arrays in memory of a GPU, and those of this call are in that of the CPU, \
+                                   where calls are done when they return; leave it out";
+                    return Err(PyValueError::new_err(message));
+                }
                 self.launch_on_host(py, prepared, &targets)?;
             }
             Place::Cuda(_) => self.launch_on_stream(py, prepared, &targets, stream)?,
