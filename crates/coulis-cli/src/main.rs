@@ -45,15 +45,20 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    coulis::end_when_cut_short(|error| told(&error.into()));
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if let Some(text) = failure.text() {
-                output::remark(&text);
-            }
-            ExitCode::from(failure.exit_code())
-        }
+        // What is wrong with what was read of a file that was cut short says nothing about the file.
+        Err(failure) => ExitCode::from(told(&coulis::check_mapped().err().map_or(failure, Failure::from))),
     }
+}
+
+/// Says why the command ends, if there is something to say, and gives the exit code.
+fn told(failure: &Failure) -> u8 {
+    if let Some(text) = failure.text() {
+        output::remark(&text);
+    }
+    failure.exit_code()
 }
 
 fn run() -> Result<(), Failure> {

@@ -14,8 +14,9 @@ pub fn answer_bytes(bytes: &[u8]) -> Result<(), Failure> {
     answer_by(|| std::io::stdout().write_all(bytes))
 }
 
-/// Has `write` write to standard output, and flushes.
+/// Has `write` write to standard output, and flushes. Of a file that was cut short while it was read there is no answer.
 pub fn answer_by(write: impl FnOnce() -> std::io::Result<()>) -> Result<(), Failure> {
+    coulis::check_mapped()?;
     write().and_then(|()| std::io::stdout().flush()).map_err(Failure::Stdout)
 }
 

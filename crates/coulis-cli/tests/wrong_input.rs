@@ -47,6 +47,58 @@ fn a_truncated_file_is_not_read() {
     check(&path, &[], "error[read]: `FILE` is truncated: its header promises 24 bytes of data, 23 are there");
 }
 
+/// Runs a call on a file of 128 MiB without blocks, which becomes `left` bytes long as soon as it is mapped, and gives what is
+/// said and the exit code.
+#[cfg(target_os = "linux")]
+fn cut_short(test: &str, left: u64, more: &[&str]) -> (String, Option<i32>) {
+    const BYTES: u64 = 128 << 20;
+    let folder = Folder::new(test);
+    let path = folder.file("big.bin", b"");
+    let resize = |n| std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(n).unwrap();
+    resize(BYTES);
+    let shape = BYTES.to_string();
+    let words =
+        ["reduce", &path, "--raw-shape", &shape, "--raw-dtype", "u8", "--ops", "sum", "--device", "cpu"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coulis"));
+    command.args(words).args(more).current_dir(root()).env("COULIS_CC", "/nonexistent");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let maps = format!("/proc/{}/maps", child.id());
+    let is_mapped = || std::fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("big.bin"));
+    while !is_mapped() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    resize(left);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("note: ")).collect();
+    assert_eq!(folder.names(), ["big.bin"]);
+    (lines.join("\n").replace(&path, "FILE"), output.status.code())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_cut_short_while_it_is_read_is_an_error_and_gives_no_number() {
+    for (left, threads) in
+        [(0, "1"), (0, "4"), (4096, "2"), ((128 << 20) - 5000, "1"), ((128 << 20) - 1, "1")]
+    {
+        let want = format!(
+            "error[read]: `FILE` was cut short while it was in use: it had 134217728 bytes, {left} are there"
+        );
+        assert_eq!(cut_short("cut-short", left, &["--threads", threads]), (want, Some(2)), "{left}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_is_written_of_a_file_that_is_cut_short() {
+    let folder = Folder::new("cut-out");
+    let out = folder.path("out.npz");
+    let (said, code) = cut_short("cut-out-of", (128 << 20) - 1, &["--out", &out]);
+    assert!(said.starts_with("error[read]: `FILE` was cut short"), "{said}");
+    assert_eq!((code, folder.names()), (Some(2), Vec::new()));
+}
+
 #[test]
 fn a_shape_whose_size_overflows_is_not_read() {
     let folder = Folder::new("overflow");

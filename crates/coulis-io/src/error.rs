@@ -66,6 +66,16 @@ pub enum ReadError {
         /// Bytes found.
         found: u64,
     },
+    /// Fewer bytes than were mapped when the file was opened.
+    #[error("`{}` was cut short while it was in use: it had {wanted} bytes, {found} are there", path.display())]
+    CutShort {
+        /// The path.
+        path: PathBuf,
+        /// Bytes that were mapped.
+        wanted: u64,
+        /// Bytes found.
+        found: u64,
+    },
     /// The header gives a shape that cannot be.
     #[error("`{}` has an impossible shape: {source}", path.display())]
     Shape {
@@ -282,7 +292,9 @@ pub enum CsvFault {
         text: String,
     },
     /// A quoted field that the end of the file ends.
-    #[error("line {line}, field {field} begins with a quote, and no quote ends it before the end of the file")]
+    #[error(
+        "line {line}, field {field} begins with a quote, and no quote ends it before the end of the file"
+    )]
     OpenQuote {
         /// Line in the file of the quote, from 1.
         line: usize,

@@ -5,9 +5,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use memmap2::Mmap;
-
 use crate::error::ReadError;
+use crate::mapped::Mapped;
 use crate::storage::{AlignedBytes, Storage};
 
 /// Maps `path`. The check of the kind comes before opening, because opening a pipe would wait for a writer.
@@ -29,8 +28,5 @@ pub(crate) fn map_file(path: &Path) -> Result<Storage, ReadError> {
             .map_err(|source| ReadError::OutOfMemory { path: path.to_owned(), source })?;
         return Ok(Storage::Owned(Arc::new(empty)));
     }
-    // SAFETY: the map is private to this process and read-only. Another process may still change or truncate the
-    // file; the module comment of `storage` says what follows from that.
-    let map = unsafe { Mmap::map(&file) }.map_err(refused)?;
-    Ok(Storage::Mapped(Arc::new(map)))
+    Ok(Storage::Mapped(Arc::new(Mapped::new(file, path).map_err(refused)?)))
 }

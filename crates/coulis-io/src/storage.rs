@@ -1,8 +1,7 @@
 //! The bytes behind an array: a shared memory map, an owned allocation aligned for any vector load, or memory of someone
 //! else.
 //!
-//! A mapped file must not be truncated by another process while it is in use: the kernel then answers a read with
-//! `SIGBUS`, as for every program that maps files. Changed content is read as it is at that moment.
+//! A mapped file is read as it is at that moment; `mapped` says what becomes of one that is cut short meanwhile.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
@@ -10,7 +9,9 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use memmap2::{Mmap, MmapMut};
+use memmap2::MmapMut;
+
+use crate::mapped::Mapped;
 
 /// Alignment of owned bytes: one cache line, which is also the widest vector register.
 const ALIGN: usize = 64;
@@ -132,7 +133,7 @@ impl Foreign {
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
     /// A file in the page cache.
-    Mapped(Arc<Mmap>),
+    Mapped(Arc<Mapped>),
     /// Memory of our own.
     Owned(Arc<AlignedBytes>),
     /// Memory of someone else.
@@ -143,7 +144,7 @@ impl Storage {
     /// All bytes of the storage.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Storage::Mapped(map) => map,
+            Storage::Mapped(file) => file.bytes(),
             Storage::Owned(owned) => owned.as_slice(),
             // SAFETY: the promise of `Foreign::new`.
             Storage::Foreign(foreign) => unsafe { std::slice::from_raw_parts(foreign.begin, foreign.len) },

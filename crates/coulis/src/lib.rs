@@ -30,9 +30,9 @@ pub mod tune;
 mod verify;
 
 pub use coulis_io::{
-    AlignedBytes, Array, Owner as MemoryOwner, RawSpec, ReadError, ReadOptions, Scalar, ShapeError,
-    WriteError, bytes_around, bytes_from_disk, extensions, keys, numpy_dtype, read, read_all, read_text,
-    write_npy, write_npz,
+    AlignedBytes, Array, CutShortReport, Owner as MemoryOwner, RawSpec, ReadError, ReadOptions, Scalar,
+    ShapeError, WriteError, bytes_around, bytes_from_disk, check_mapped, end_when_cut_short, extensions,
+    keys, numpy_dtype, read, read_all, read_text, write_npy, write_npz,
 };
 pub use coulis_ir::args::{ArrayInfo, compact_strides};
 pub use coulis_ir::simplify::gcd;

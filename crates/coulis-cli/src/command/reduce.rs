@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use coulis::reduce::{array_info, kernel, plan, run as reduce, verify_outcome};
 use coulis::text::print_kernel;
-use coulis::{Array, ArrayInfo, Error, Outcome, Request, VerifyReport, write_npy, write_npz};
+use coulis::{Array, ArrayInfo, Error, Outcome, Request, VerifyReport, check_mapped, write_npy, write_npz};
 
 use crate::command::{Command, Entry};
 use crate::failure::Failure;
@@ -167,6 +167,7 @@ impl OutFile<'_> {
     }
 
     pub(super) fn write(&self, outcome: &Outcome) -> Result<(), Failure> {
+        check_mapped()?;
         match self {
             OutFile::Npz(path) => {
                 let members: Vec<(String, Array)> = outcome

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use coulis::text::{one, read as read_text};
 use coulis::{
     Arguments, Array, Called, CompileOptions, DeviceChoice, Error, Function, NamedArray, ReadOptions, Value,
-    read, write_npz,
+    check_mapped, read, write_npz,
 };
 
 use crate::command::{Command, Entry};
@@ -150,6 +150,7 @@ fn argument(text: &str) -> Result<(String, Value), Failure> {
 }
 
 fn write_buffers(path: &Path, buffers: Vec<NamedArray>) -> Result<(), Failure> {
+    check_mapped()?;
     let members: Vec<(String, Array)> = buffers.into_iter().map(|b| (b.name, b.array)).collect();
     Ok(write_npz(path, &members)?)
 }
