@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use coulis_runtime::cuda::{CudaCompiler, probe};
+use coulis_runtime::cuda::{CudaCompiler, DeviceMemory, probe};
 use coulis_runtime::{Cuda, CudaOptions, Origin};
 
 use crate::{DeviceTest, Machine, Verdict};
@@ -11,6 +11,7 @@ use crate::{DeviceTest, Machine, Verdict};
 pub const TESTS: &[&DeviceTest] = &[
     &DeviceTest { name: "probes_of_the_run_time_give_the_right_results", run: probes },
     &DeviceTest { name: "several_gpus_of_one_process_work_at_the_same_time", run: several_gpus },
+    &DeviceTest { name: "an_address_is_of_the_gpu_that_holds_its_memory", run: addresses },
     &DeviceTest { name: "a_cold_compile_takes_at_most_0_3_seconds", run: cold_compile },
     &DeviceTest { name: "a_kernel_from_the_disk_has_run_in_5_milliseconds", run: warm_compile },
 ];
@@ -37,6 +38,23 @@ fn run_all(cuda: &Cuda) -> Result<(), String> {
         (probe.run)(cuda).map_err(|error| format!("{}: {error}", probe.name))?;
     }
     Ok(())
+}
+
+/// The driver knows it on a thread that works with no GPU.
+fn addresses(_: &Machine) -> Result<Verdict, String> {
+    let options = CudaOptions::default();
+    let (driver, all) = Cuda::all(&options).map_err(|error| error.to_string())?;
+    for ordinal in 0..all.len() {
+        let (cuda, _) = Cuda::open(ordinal, &options).map_err(|error| error.to_string())?;
+        let memory = DeviceMemory::new(cuda.context(), 4096).map_err(|error| error.to_string())?;
+        for pointer in [memory.pointer(), memory.pointer() + 4095] {
+            let found = driver.device_of(pointer);
+            if found != Some(ordinal) {
+                return Err(format!("memory of GPU {ordinal} is told to be of {found:?}"));
+            }
+        }
+    }
+    Ok(Verdict::Passed)
 }
 
 /// Every GPU runs every probe, from a thread each.

@@ -176,7 +176,10 @@ impl<'py> Given<'py> {
         let py = object.py();
         if !object.hasattr(intern!(py, "__dlpack__"))? {
             let interface = object.getattr(intern!(py, "__cuda_array_interface__"))?;
-            return Given::of_interface(object, library, &interface, Place::Cuda(0), what);
+            // The interface does not name the device, of which the driver knows by the address.
+            let (address, _): (usize, bool) = interface.get_item("data")?.extract()?;
+            let device = coulis::machine::cuda_device_of(address).unwrap_or(0);
+            return Given::of_interface(object, library, &interface, Place::Cuda(device), what);
         }
         let (kind, _): (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
         dlpack::reachable(kind)?;

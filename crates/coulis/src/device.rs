@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use coulis_ir::{Checked, Target};
+use coulis_runtime::cuda::Driver;
 use coulis_runtime::{
     Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Elsewhere, Executable, Restored, RuntimeError, Sim,
     SimOptions,
@@ -115,6 +116,11 @@ pub fn use_cuda(folder: Option<&Path>) {
 /// How GPUs are opened.
 pub(crate) fn cuda_options() -> CudaOptions {
     CudaOptions { cuda_path: named_cuda().clone(), ..CudaOptions::default() }
+}
+
+/// The number of the GPU whose memory an address is in; `None` where there is no driver, or it knows none.
+pub fn cuda_device_of(address: usize) -> Option<usize> {
+    Driver::load(&cuda_options().search()).ok()?.device_of(address as u64)
 }
 
 /// The GPU of that number; opened once a process for each folder of CUDA that was named.

@@ -9,7 +9,7 @@ use crate::device;
 use crate::error::Error;
 use crate::request::Request;
 
-pub use crate::device::{check, use_compiler, use_cuda};
+pub use crate::device::{check, cuda_device_of, use_compiler, use_cuda};
 pub use coulis_runtime::cache::Entry as CacheEntry;
 
 /// What was found on this machine.

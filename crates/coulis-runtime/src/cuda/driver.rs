@@ -147,6 +147,8 @@ table! {
     copy_to_host = "cuMemcpyDtoHAsync_v2" (to: *mut c_void, from: DevicePtr, bytes: usize, stream: Handle);
     /// Copies on the device in the order of a stream.
     copy_on_device = "cuMemcpyDtoDAsync_v2" (to: DevicePtr, from: DevicePtr, bytes: usize, stream: Handle);
+    /// A fact about an address.
+    pointer_attribute = "cuPointerGetAttribute" (fact: *mut c_void, attribute: c_int, pointer: DevicePtr);
     /// Fills bytes in the order of a stream.
     fill = "cuMemsetD8Async" (to: DevicePtr, value: u8, bytes: usize, stream: Handle);
     /// Makes a stream.
@@ -253,6 +255,17 @@ impl Driver {
     /// The file that was loaded.
     pub fn file(&self) -> &Path {
         self.functions.path()
+    }
+
+    /// The ordinal of the device that an address belongs to; `None` of one that the driver does not know.
+    pub fn device_of(&self, pointer: DevicePtr) -> Option<usize> {
+        /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
+        const DEVICE_ORDINAL: c_int = 9;
+        let mut ordinal: c_int = -1;
+        // SAFETY: writes one integer; the address is looked up and not read.
+        let found =
+            unsafe { self.functions.pointer_attribute((&raw mut ordinal).cast(), DEVICE_ORDINAL, pointer) };
+        found.ok().and_then(|()| usize::try_from(ordinal).ok())
     }
 
     /// Number of devices.
