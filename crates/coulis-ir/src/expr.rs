@@ -38,7 +38,7 @@ pub enum Node {
     /// Conversion to the node's type. Float to integer truncates and saturates, NaN gives 0; integer to integer
     /// wraps; to bool is `!= 0`; to a float rounds to nearest even.
     Cast(Expr),
-    /// `cond ? a : b`, both sides evaluated.
+    /// `cond ? a : b`, both sides evaluated: memory is read for both, yet only what is taken has to be written.
     Select(Expr, Expr, Expr),
     /// `cond ? a : b`, only the taken side evaluated. Scalar.
     IfThenElse(Expr, Expr, Expr),

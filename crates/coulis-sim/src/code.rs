@@ -101,15 +101,18 @@ pub(crate) enum Instr<const W: usize> {
     Divisor {
         b: Operand,
     },
-    /// An element of local memory is about to be read.
+    /// An element of local memory is about to be read; what is not taken need not be written.
     Written {
         array: u32,
         slot: u32,
+        taken: Operand,
     },
+    /// As [`Instr::Written`], at an index.
     LoadLocal {
         d: u32,
         array: u32,
         at: Operand,
+        taken: Operand,
     },
     StoreSlot {
         slot: u32,
@@ -124,10 +127,12 @@ pub(crate) enum Instr<const W: usize> {
     Forget {
         array: u32,
     },
+    /// `taken` has an operand for each of `at`: what is not taken need not be written.
     Load {
         d: u32,
         region: u32,
         at: Span,
+        taken: Span,
     },
     Store {
         region: u32,

@@ -35,6 +35,8 @@ struct Compiler<'k, 'p, const W: usize> {
     places: HashMap<VarId, (Place, DType)>,
     /// Values of expressions, innermost scope last.
     memo: Vec<HashMap<Expr, Vec<Operand>>>,
+    /// Conditions, one a vector lane, under which the choices around take what is evaluated; none where there is no choice.
+    taken: Vec<Operand>,
     bindings: &'p Bindings,
     regions: &'p mut Vec<RegionInfo>,
     stmts: &'p mut Vec<&'k Stmt>,

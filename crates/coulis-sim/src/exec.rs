@@ -160,13 +160,16 @@ impl<'p, const W: usize> Interpreter<'p, W> {
                     warp.undefined[d as usize] |= undefined;
                 }
                 Instr::Divisor { b } => self.check_divisor(code, warp, b),
-                Instr::Written { array, slot } => {
+                Instr::Written { array, slot, taken } => {
                     let missing = warp.active & !warp.written[slot as usize];
+                    let missing = if missing == 0 { 0 } else { missing & warp.holds(code, taken) };
                     if missing != 0 {
                         self.read_unwritten_slot(code, warp, array, slot, missing);
                     }
                 }
-                Instr::LoadLocal { d, array, at } => self.load_local(code, warp, d, array, at),
+                Instr::LoadLocal { d, array, at, taken } => {
+                    self.load_local(code, warp, d, array, (at, taken))
+                }
                 Instr::StoreSlot { slot, a } => {
                     let value = *warp.value(code, a);
                     let undefined = warp.undefined_in(a);
@@ -183,7 +186,7 @@ impl<'p, const W: usize> Interpreter<'p, W> {
                     let slots = array.first as usize..(array.first + array.len) as usize;
                     warp.written[slots].iter_mut().for_each(|mask| *mask &= keep);
                 }
-                Instr::Load { d, region, at } => self.load(code, warp, d, region, at),
+                Instr::Load { d, region, at, taken } => self.load(code, warp, d, region, (at, taken)),
                 Instr::Store { region, at, from } => self.store(code, warp, region, at, from),
                 Instr::If { cond, reports, otherwise, end } => {
                     if reports {

@@ -9,11 +9,11 @@ mod everywhere;
 use std::slice::from_ref;
 
 use coulis::DType;
-use coulis::te::{Expr, Schedule, Split, Tensor, compute, max, reduce_axis, sum};
-use coulis_ir::Stmt;
+use coulis::te::{Expr, MemScope, Schedule, Split, Tensor, compute, max, reduce_axis, sum};
 use coulis_ir::eval::Value;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::for_each_stmt;
+use coulis_ir::{Stmt, ThreadTag};
 use everywhere::{
     Tolerance, c, chain, count, f, flat_text, input, leaf, n, nest, nest_text, realized, run_as_scheduled,
     run_everywhere, run_everywhere_with, schedule, small,
@@ -413,4 +413,33 @@ fn a_factored_fold_by_an_index_array_computes_its_producer_where_that_array_has_
     let outer = leaf(&s, "Y_rf", 1);
     s.compute_at("P", "Y_rf", &outer).unwrap();
     run_everywhere_with(&s, COLUMNS, &columns, Tolerance::Exact);
+}
+
+#[test]
+fn vectors_beside_an_edge_read_what_no_lane_takes() {
+    let rows = n("n");
+    let a = input(&[rows.clone(), c(8)], DType::F32, "A");
+    let p = compute(&[rows.clone(), c(8)], "P", |i| a.at(i) * f(2.0)).unwrap();
+    for axis in [0, 1] {
+        // An element and the one before it along the axis, which the first has none of.
+        let d = compute(&[rows.clone(), c(8)], "D", |i| {
+            let mut before = [i[0].expr(), i[1].expr()];
+            before[axis] = before[axis].clone() - c(1);
+            Expr::if_then_else(i[axis].expr().ge(c(1)), p.at(before), f(0.0)) + p.at(i)
+        })
+        .unwrap();
+        let mut s = schedule(&[d], from_ref(&a));
+        let (i, j) = (leaf(&s, "D", 0), leaf(&s, "D", 1));
+        let (outer, lane) = s.split("D", &j, Split::Factor(4)).unwrap();
+        s.vectorize("D", &lane).unwrap();
+        s.compute_at("P", "D", &outer).unwrap();
+        let sizes: &[&[(&str, i64)]] = &[&[("n", 1)], &[("n", 5)]];
+        run_as_scheduled(&s, sizes, &small, Tolerance::Exact);
+        for scope in [MemScope::Local, MemScope::Shared] {
+            let mut s = s.clone();
+            s.bind("D", &i, ThreadTag::BlockX).unwrap();
+            s.set_scope("P", scope).unwrap();
+            run_as_scheduled(&s, sizes, &small, Tolerance::Exact);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use coulis_ir::visit::for_each_read;
 use coulis_ir::{BinaryOp, DType, Expr, MemScope, Node, Var};
 
 use super::Compiler;
@@ -57,7 +58,9 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                 self.expr(a)?.into_iter().map(|x| self.map1(f, x)).collect()
             }
             Node::Select(c, a, b) if lanes > 1 || expr.decider().is_none() => {
-                let (c, a, b) = (self.expr(c)?, self.expr(a)?, self.expr(b)?);
+                let c = self.expr(c)?;
+                let a = self.side(a, |_, i| c[i])?;
+                let b = self.side(b, |s, i| s.map1(not, c[i]))?;
                 (0..lanes).map(|i| self.choose(c[i], a[i], b[i])).collect()
             }
             Node::Select(c, a, b) | Node::IfThenElse(c, a, b) => {
@@ -110,6 +113,32 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                 result?
             }
         })
+    }
+
+    /// One side of a choice: it is evaluated in each lane, and used where the choice takes it. So memory that nothing has
+    /// written may be read in the others, as where a vector reads the neighbours of an edge.
+    fn side(
+        &mut self,
+        side: &Expr,
+        takes: impl Fn(&mut Self, usize) -> Operand,
+    ) -> Result<Vec<Operand>, SimError> {
+        let mut reads = false;
+        for_each_read(side, &mut |_, _| reads = true);
+        if !reads {
+            return self.expr(side);
+        }
+        let around = self.taken(side.lanes() as usize)?.into_iter().enumerate();
+        let taken = around.map(|(i, around)| {
+            let here = takes(self, i);
+            self.binary(BinaryOp::And, DType::Bool, around, here)
+        });
+        let taken = taken.collect::<Result<_, _>>()?;
+        let around = std::mem::replace(&mut self.taken, taken);
+        self.memo.push(HashMap::new());
+        let value = self.expr(side);
+        self.memo.pop();
+        self.taken = around;
+        value
     }
 
     /// The value where local memory may change before it is used.

@@ -238,6 +238,7 @@ impl Host {
             vars: HashMap::new(),
             places: self.places.clone(),
             memo: vec![HashMap::new()],
+            taken: Vec::new(),
             bindings: &self.bindings,
             regions: &mut self.regions,
             stmts,

@@ -1,6 +1,6 @@
 //! Loads and stores.
 
-use coulis_ir::{Buffer, DType, Expr};
+use coulis_ir::{BinaryOp, Buffer, DType, Expr};
 
 use super::{Compiler, Place};
 use crate::code::{Instr, Operand, Source};
@@ -36,28 +36,43 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
     }
 
     pub(super) fn load(&mut self, buffer: &Buffer, at: &[Operand]) -> Result<Vec<Operand>, SimError> {
+        let taken = self.taken(at.len())?;
         match self.place(buffer)? {
             Place::Region(region) => {
                 let d = self.new_registers(at.len() as u32);
-                let at = self.span(at);
-                self.emit(Instr::Load { d, region, at });
+                let (at, taken) = (self.span(at), self.span(&taken));
+                self.emit(Instr::Load { d, region, at, taken });
                 Ok((d..d + at.len).map(Operand::register).collect())
             }
             Place::Local(array) => Ok(at
                 .iter()
-                .map(|at| match self.slot(array, *at) {
+                .zip(taken)
+                .map(|(at, taken)| match self.slot(array, *at) {
                     Some(slot) => {
-                        self.emit(Instr::Written { array, slot });
+                        self.emit(Instr::Written { array, slot, taken });
                         Operand::slot(slot)
                     }
                     None => {
                         let d = self.new_registers(1);
-                        self.emit(Instr::LoadLocal { d, array, at: *at });
+                        self.emit(Instr::LoadLocal { d, array, at: *at, taken });
                         Operand::register(d)
                     }
                 })
                 .collect()),
         }
+    }
+
+    /// For each of so many lanes, whether the choices around take what is read there.
+    pub(super) fn taken(&mut self, lanes: usize) -> Result<Vec<Operand>, SimError> {
+        let taken = self.taken.clone();
+        let any = match taken.as_slice() {
+            [] => self.constant(1),
+            [first, rest @ ..] if taken.len() != lanes => {
+                rest.iter().try_fold(*first, |any, one| self.binary(BinaryOp::Or, DType::Bool, any, *one))?
+            }
+            _ => return Ok(taken),
+        };
+        Ok(vec![any; lanes])
     }
 
     pub(super) fn store(

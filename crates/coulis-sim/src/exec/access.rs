@@ -15,8 +15,16 @@ enum Way {
 }
 
 impl<const W: usize> Interpreter<'_, W> {
-    pub(super) fn load(&mut self, code: &Code<W>, warp: &mut Warp<W>, d: u32, region: u32, at: Span) {
+    pub(super) fn load(
+        &mut self,
+        code: &Code<W>,
+        warp: &mut Warp<W>,
+        d: u32,
+        region: u32,
+        (at, taken): (Span, Span),
+    ) {
         let indices = &code.operands[at.start as usize..][..at.len as usize];
+        let taken = &code.operands[taken.start as usize..][..taken.len as usize];
         let memory = &mut self.regions[region as usize];
         let decode = self.codecs[region as usize].0;
         let undefined = indices.iter().fold(0, |mask, at| mask | warp.undefined_in(*at)) & warp.active;
@@ -47,12 +55,14 @@ impl<const W: usize> Interpreter<'_, W> {
                 for lane in each(inside) {
                     let (at, who) = (places[lane as usize], Who { warp: warp.n, lane, stmt: warp.stmt });
                     let finding = shadow.read(at, who, &now);
-                    if finding != Finding::Fine {
+                    let is_used =
+                        finding != Finding::Unwritten || warp.holds(code, taken[n]) >> lane & 1 != 0;
+                    if finding != Finding::Fine && is_used {
                         self.detector.finding(finding, who, region, at, false);
                     }
                 }
             } else if !memory.is_initialised {
-                for lane in each(inside) {
+                for lane in each(inside & warp.holds(code, taken[n])) {
                     let who = Who { warp: warp.n, lane, stmt: warp.stmt };
                     self.detector.unwritten(who, region, places[lane as usize]);
                 }
@@ -152,7 +162,14 @@ impl<const W: usize> Interpreter<'_, W> {
         self.detector.local_unwritten(who, array, &info.name, i64::from(slot - info.first));
     }
 
-    pub(super) fn load_local(&mut self, code: &Code<W>, warp: &mut Warp<W>, d: u32, array: u32, at: Operand) {
+    pub(super) fn load_local(
+        &mut self,
+        code: &Code<W>,
+        warp: &mut Warp<W>,
+        d: u32,
+        array: u32,
+        (at, taken): (Operand, Operand),
+    ) {
         self.defined(warp, at, "an index");
         let info = &code.arrays[array as usize];
         let index = *warp.value(code, at);
@@ -165,7 +182,7 @@ impl<const W: usize> Interpreter<'_, W> {
                 continue;
             }
             let slot = (u64::from(info.first) + at) as usize;
-            if warp.written[slot] >> lane & 1 == 0 {
+            if warp.written[slot] >> lane & 1 == 0 && warp.holds(code, taken) >> lane & 1 != 0 {
                 self.detector.local_unwritten(who, array, &info.name, at as i64);
             }
             value[lane as usize] = warp.slots[slot][lane as usize];
