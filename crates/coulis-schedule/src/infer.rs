@@ -353,8 +353,10 @@ fn realised(
             && fold::proves(&analyzer, BinaryOp::Ge, &hi, &last);
         if !within {
             let dtype = axis.dtype();
-            let hi =
-                if around.scope == MemScope::Global { hi } else { with_constant_extent(&analyzer, &lo, hi) };
+            let (lo, hi) = match around.scope {
+                MemScope::Global => (lo, hi),
+                _ => with_constant_extent(&analyzer, (lo, hi)),
+            };
             let count = fold::add(&fold::sub(&hi, &lo), &fold::int(1, dtype));
             let starts_at_0 = min.is_int(0);
             *min = fold::cast(&analyzer.simplify(&lo), dtype);
@@ -366,15 +368,47 @@ fn realised(
     }
 }
 
-/// `hi`, or where it is the smaller of two that arm of it which is a constant number of points behind `lo`: memory of a block or a
-/// thread takes constant extents, and what is behind the end there is under the guard of the stage's own loops.
-fn with_constant_extent(analyzer: &Analyzer, lo: &Expr, hi: Expr) -> Expr {
-    let is_constant = |hi: &&Expr| analyzer.simplify(&fold::sub(hi, lo)).as_int().is_some();
-    match hi.node() {
-        Node::Binary(BinaryOp::Min, a, b) if !is_constant(&&hi) => {
-            [a, b].into_iter().find(is_constant).unwrap_or(&hi).clone()
-        }
-        _ => hi,
+/// The range, or where its length is no constant a wider one whose length is: memory of a block or a thread takes constant extents,
+/// and what is before the begin or behind the end of the axis there is under the guard of the stage's own loops.
+fn with_constant_extent(analyzer: &Analyzer, (lo, hi): Interval) -> Interval {
+    let wider = |lo: Expr| {
+        let behind = most_behind(analyzer, &lo, &hi)?;
+        let hi = fold::add(&lo, &fold::int(behind, lo.dtype()));
+        Some((lo, hi))
+    };
+    let found = at_most(analyzer, &lo).into_iter().find_map(wider);
+    found.unwrap_or((lo, hi))
+}
+
+/// The value, then others that are surely no larger: those of both arms of the larger of two, those of an arm of the smaller of
+/// two that are no larger than the other arm either.
+fn at_most(analyzer: &Analyzer, value: &Expr) -> Vec<Expr> {
+    let mut found = vec![value.clone()];
+    let arms = match value.node() {
+        Node::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) => [(*op, a, b), (*op, b, a)],
+        _ => return found,
+    };
+    for (op, arm, other) in arms {
+        let mut below = at_most(analyzer, arm);
+        below.retain(|x| op == BinaryOp::Max || fold::proves(analyzer, BinaryOp::Le, x, other));
+        found.extend(below);
+    }
+    found
+}
+
+/// A constant that the value is surely at most behind `lo`: of the smaller of two that of one, of the larger of two the larger.
+fn most_behind(analyzer: &Analyzer, lo: &Expr, value: &Expr) -> Option<i128> {
+    if let Some(behind) = analyzer.simplify(&fold::sub(value, lo)).as_int() {
+        return Some(behind);
+    }
+    let behind = |value: &Expr| most_behind(analyzer, lo, value);
+    match value.node() {
+        Node::Binary(BinaryOp::Min, a, b) => match (behind(a), behind(b)) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        },
+        Node::Binary(BinaryOp::Max, a, b) => Some(behind(a)?.max(behind(b)?)),
+        _ => None,
     }
 }
 

@@ -443,3 +443,34 @@ fn vectors_beside_an_edge_read_what_no_lane_takes() {
         }
     }
 }
+
+#[test]
+fn neighbours_that_end_at_both_edges_are_a_constant_number_in_the_memory_of_a_block() {
+    let rows = n("n");
+    let a = input(&[rows.clone(), c(4)], DType::F32, "A");
+    let p = compute(&[rows.clone(), c(4)], "P", |i| a.at(i) * f(2.0)).unwrap();
+    type Index<'a> = &'a dyn Fn(Expr) -> Expr;
+    let before: Index = &|i| (i - c(1)).max(c(0));
+    let after: Index = &|i| (i + c(1)).min(rows.clone() - c(1));
+    let own: Index = &|i| i;
+    for (reads, of_one, of_two) in
+        [([before, own], "2", "3"), ([own, after], "2", "3"), ([before, after], "3", "4")]
+    {
+        let d = compute(&[rows.clone(), c(4)], "D", |i| {
+            let [x, y] = reads.map(|read| p.at([read(i[0].expr()), i[1].expr()]));
+            x - y
+        })
+        .unwrap();
+        let plain = schedule(&[d], from_ref(&a));
+        for (scope, factor) in [(MemScope::Local, 1), (MemScope::Shared, 1), (MemScope::Shared, 2)] {
+            let mut s = plain.clone();
+            let i = leaf(&s, "D", 0);
+            let (outer, _) = s.split("D", &i, Split::Factor(factor)).unwrap();
+            s.bind("D", &outer, ThreadTag::BlockX).unwrap();
+            s.compute_at("P", "D", &outer).unwrap();
+            s.set_scope("P", scope).unwrap();
+            assert_eq!(realized(&s, "P"), [if factor == 1 { of_one } else { of_two }, "4"]);
+            run_as_scheduled(&s, &[&[("n", 1)], &[("n", 2)], &[("n", 5)]], &small, Tolerance::Exact);
+        }
+    }
+}
