@@ -80,3 +80,22 @@ def test_the_variant_follows_the_architecture_and_is_explained():
     assert "add" in new.source() and old.source() != new.source()
     assert "chosen" in old.explain() and "sm100_packed" in new.explain()
     assert "__global__" in coulis.compile(row_fold(4, 8, "sum", 32), "cuda").source("cuda")
+
+
+def test_the_variants_of_a_simulated_kernel_are_those_of_the_simulator_and_its_warps():
+    @T.prim_func
+    def kernel(A_ptr: T.handle, B_ptr: T.handle):
+        A = T.match_buffer(A_ptr, (64,), "float32")
+        B = T.match_buffer(B_ptr, (1,), "float32")
+        T.device_entry()
+        T.cta_id([1])
+        T.thread_id([64])
+        T.warp_id([1])
+        Tx.warp.sum(B, A)
+
+    assert "found sim" in coulis.compile(row_fold(4, 8, "sum", 32), "sim").explain()
+    f = coulis.compile(kernel, "sim64")
+    assert "chosen" in f.explain() and "on sim" in f.explain()
+    b = np.zeros(1, "float32")
+    f(np.ones(64, "float32"), b)
+    assert b[0] == 64

@@ -359,9 +359,8 @@ impl Function {
             let mut lines = match (&self.origin, &self.target) {
                 (Origin::Schedule(parts), _) => parts.0.explain(),
                 (Origin::Text(_), Target::Cpu) => String::new(),
-                (Origin::Text(text), Target::Cuda(_) | Target::Sim(_)) => {
-                    text::explain(text, &self.cuda_choice())?.iter().map(ToString::to_string).collect()
-                }
+                (Origin::Text(text), Target::Cuda(_)) => shown(&text::explain(text, &self.target.choice())?),
+                (Origin::Text(text), Target::Sim(warp)) => shown(&text::explain_simulated(text, *warp)?),
             };
             match self.compiled(0) {
                 Ok(made) => {
@@ -482,6 +481,11 @@ impl Function {
             Target::Cpu | Target::Sim(_) => coulis::TargetChoice::Cuda { arch: None },
         }
     }
+}
+
+/// Tables of variants, one after another.
+fn shown(tables: &[text::CallTable]) -> String {
+    tables.iter().map(ToString::to_string).collect()
 }
 
 /// The argument over the memory of a held one.

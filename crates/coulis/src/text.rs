@@ -172,11 +172,19 @@ pub struct CallTable {
 
 /// The tables of all tile calls of a text, in its order. That no variant accepts a call is an answer, not an error.
 pub fn explain(text: &str, target: &TargetChoice) -> Result<Vec<CallTable>, Error> {
-    let facts = target.facts()?;
+    explain_text(text, &target.facts()?)
+}
+
+/// The same for the simulator with warps of that many lanes, 32 or 64.
+pub fn explain_simulated(text: &str, warp: u32) -> Result<Vec<CallTable>, Error> {
+    explain_text(text, &Target::simulated(warp))
+}
+
+fn explain_text(text: &str, target: &Target) -> Result<Vec<CallTable>, Error> {
     let mut tables = Vec::new();
     for kernel in kernels(text)? {
         if kernel.form == Form::Tiled {
-            tables.extend(explain_kernel(permit_given(kernel)?.kernel(), &facts)?);
+            tables.extend(explain_kernel(permit_given(kernel)?.kernel(), target)?);
         }
     }
     Ok(tables)
