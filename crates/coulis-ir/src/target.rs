@@ -68,9 +68,6 @@ pub struct BlockLimits {
 /// Blocks of a cluster that every part with clusters launches. Source: CUDA C++ Programming Guide, thread block clusters.
 const CLUSTER_BLOCKS: u32 = 8;
 
-/// Threads that a multiprocessor holds.
-const UNIT_THREADS: u32 = 2048;
-
 /// Compute capabilities that coulis compiles for, with the shared memory that a block may ask for at launch, multiprocessors, MiB of
 /// second-level cache and GB that memory delivers a second of a large part of that name (A100, A40, L40S, H100, B200, B300 and RTX
 /// PRO 6000, by their data sheets), and blocks of a cluster.
@@ -85,6 +82,10 @@ const CUDA_ARCHS: &[(&str, u32, u32, u64, u64, u32)] = &[
 ];
 
 impl Target {
+    /// Threads that a multiprocessor holds, on those that the figures of the planner are of. Source: CUDA C++ Programming Guide,
+    /// technical specifications per compute capability (2048 for 8.0, 9.0 and 10.0).
+    pub const UNIT_THREADS: u32 = 2048;
+
     /// Lanes that a warp has at least, on every machine with threads: a block of so many threads is one warp.
     pub const LEAST_WARP: u32 = 32;
 
@@ -128,11 +129,11 @@ impl Target {
             warp: 32,
             vector_bytes: 16,
             register_bytes: 1 << 10,
-            n_threads: n_units * UNIT_THREADS,
+            n_threads: n_units * Target::UNIT_THREADS,
             first_cache_bytes: 0,
             cache_bytes: 128 << 10,
             shared_cache_bytes: cache_mib << 20,
-            thread_bytes_per_second: gigabytes * 1_000_000_000 / u64::from(n_units * UNIT_THREADS),
+            thread_bytes_per_second: gigabytes * 1_000_000_000 / u64::from(n_units * Target::UNIT_THREADS),
             pages: 1,
             reads_ahead: false,
             widens_from_memory: false,
@@ -163,11 +164,11 @@ impl Target {
             warp,
             vector_bytes: 16,
             register_bytes: 1 << 10,
-            n_threads: 132 * UNIT_THREADS,
+            n_threads: 132 * Target::UNIT_THREADS,
             first_cache_bytes: 0,
             cache_bytes: 128 << 10,
             shared_cache_bytes: 50 << 20,
-            thread_bytes_per_second: 3_352_000_000_000 / u64::from(132 * UNIT_THREADS),
+            thread_bytes_per_second: 3_352_000_000_000 / u64::from(132 * Target::UNIT_THREADS),
             pages: 1,
             reads_ahead: false,
             widens_from_memory: false,

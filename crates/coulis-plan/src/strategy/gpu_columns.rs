@@ -15,7 +15,9 @@ use coulis_tensor::IterVar;
 use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES};
 use super::gpu_steps::{Finish, Fold, as_one, fold_chunks_beside, split_fold, split_turns};
 use super::steps::{same_axis, stage_of};
-use super::waves::{are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident};
+use super::waves::{
+    UNIT_THREADS, are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident,
+};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
 use crate::constants::Constants;
 use crate::program::{Spec, Statement};
@@ -87,8 +89,6 @@ const BUSY_OF_WORDS: i64 = 512;
 const WORD_BYTES: usize = 4;
 /// Bytes of partial states that are many.
 const MANY_PARTS: i64 = 512 << 10;
-/// Threads that a multiprocessor holds.
-const UNIT_THREADS: i64 = 2048;
 /// The part of the input's bytes that the partial states of rows that are joined take at most.
 const PARTIAL: i64 = 64;
 /// The same where they are whole lines.

@@ -18,6 +18,7 @@ use super::gpu_steps::{Fold, split_fold};
 use super::kept::{in_registers, readers_of};
 use super::map_steps::Keep;
 use super::steps::stage_of;
+use super::waves::UNIT_THREADS;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
 use crate::program::{Spec, Statement};
 use crate::room::word_bytes;
@@ -46,8 +47,6 @@ const STRIPS: [(i64, i64); 5] = [(1024, 128), (512, 128), (256, 512), (128, 512)
 const STRIPS_OF_CLUSTERS: [(i64, i64); 2] = [(128, 256), (128, 512)];
 /// Fewest threads of a block, where there is work for them.
 const BLOCK: i64 = 128;
-/// Threads that a multiprocessor holds.
-const OF_MULTIPROCESSOR: i64 = 2048;
 
 /// How columns are dealt to blocks and threads.
 #[derive(Clone, Copy)]
@@ -104,7 +103,7 @@ fn deal(facts: &Facts, (n_outer, outer, rows, words): (i64, i64, i64, i64), lane
     if turns == 0 {
         return None;
     }
-    let n_units = i64::from(facts.target.n_threads) / OF_MULTIPROCESSOR;
+    let n_units = i64::from(facts.target.n_threads) / UNIT_THREADS;
     let of_strip = |(strip, most): (i64, i64), parts: i64| {
         let side_by_side = (strip / (lanes * bytes(&|b| b))).max(1);
         // As many strips, all alike.

@@ -18,6 +18,7 @@ use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, w
 use super::kept::{in_registers, readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
+use super::waves::UNIT_THREADS;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
@@ -88,12 +89,10 @@ const EIGHTH_OF_NARROW: i64 = 44 << 10;
 const PART_OF_SINGLES: RangeInclusive<i64> = 256..=576;
 /// The least and the most part of a multiprocessor's shared memory that such blocks take together: see [`ALONE`].
 const TOGETHER: [(i64, i64); 2] = [(3, 5), ALONE];
-/// Bytes of a state with which a thread does with so few registers that [`OF_MULTIPROCESSOR`] threads have them.
+/// Bytes of a state with which a thread does with so few registers that [`UNIT_THREADS`] threads have them.
 const SMALL_STATE: i64 = 12;
 /// The index of the parts of a row that the blocks of a cluster have.
 const PARTS: ThreadTag = ThreadTag::ClusterY;
-/// Threads that a multiprocessor holds.
-const OF_MULTIPROCESSOR: i64 = 2048;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let wanted = "a map after each row, and a reduced innermost dimension";
@@ -111,7 +110,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let bytes = |of: &dyn Fn(i64) -> i64| -> i64 { spec.inputs.iter().map(|d| of(d.bytes() as i64)).sum() };
     let row_bytes = outer.saturating_mul(extent).saturating_mul(bytes(&|b| b));
-    let n_multiprocessors = i64::from(facts.target.n_threads) / OF_MULTIPROCESSOR;
+    let n_multiprocessors = i64::from(facts.target.n_threads) / UNIT_THREADS;
     if problem.n_outputs < n_multiprocessors && row_bytes > SPLIT_BYTES {
         let found = format!("{} rows of {row_bytes} bytes", problem.n_outputs);
         return Err(Decline::new("a row for each multiprocessor, or short ones", found));
@@ -234,7 +233,7 @@ fn dealt_in_filled_rows(facts: &Facts, extent: i64) -> Option<Dealt> {
     let (most_threads, together, fewest_bytes) = if is_narrow {
         (PART_IN_WORDS, OF_NARROW_TOGETHER, EIGHTH_OF_NARROW)
     } else {
-        (PART_OF_FEWER_TURNS, OF_MULTIPROCESSOR, 0)
+        (PART_OF_FEWER_TURNS, UNIT_THREADS, 0)
     };
     let of = |parts: i64, (turns, at_once): (i64, i64)| {
         let threads = ceil_div(ceil_div(words, parts * turns), warp) * warp;
@@ -339,7 +338,7 @@ fn dealt_with_room(facts: &Facts, words: i64, in_flight: i64, word_bytes: i64) -
         for threads in PART_OF_SINGLES.step_by(warp) {
             let turns = ceil_div(ceil_div(words, threads), parts);
             let part_bytes = (turns * threads).saturating_mul(word_bytes).saturating_add(FOLD_BYTES);
-            let beside = (shared_bytes / part_bytes).min(OF_MULTIPROCESSOR / threads);
+            let beside = (shared_bytes / part_bytes).min(UNIT_THREADS / threads);
             let kept = beside * part_bytes;
             let most_lacking = if turns > in_flight { turns - in_flight } else { turns - 1 };
             let is_full = lacking(words, parts, threads) <= LACKING.min(most_lacking) * threads;

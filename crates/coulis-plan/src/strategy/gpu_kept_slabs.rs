@@ -17,6 +17,7 @@ use super::gpu_steps::{
 use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
+use super::waves::UNIT_THREADS;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, floor_pow2, gcd, work};
 use crate::program::{Spec, Statement};
 
@@ -55,8 +56,6 @@ const MOST_BYTES: i64 = 44 << 10;
 const FEWEST_BYTES: i64 = 12 << 10;
 /// Most rows of a thread.
 const MOST_ROWS: i64 = 8;
-/// Threads that a multiprocessor holds, each of which is to have a block at least.
-const OF_MULTIPROCESSOR: i64 = 2048;
 /// Elements of a longer row for each of its threads.
 const THREAD_ELEMENTS: i64 = 8;
 /// The same of narrow ones: what threads do to bring their states together is then more than what memory takes for a row.
@@ -98,7 +97,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("fewer elements in a row", extent));
     }
     let n_rows = spec.problem.n_outputs;
-    let n_blocks = (i64::from(facts.target.n_threads) / OF_MULTIPROCESSOR).max(1);
+    let n_blocks = (i64::from(facts.target.n_threads) / UNIT_THREADS).max(1);
     let is_short = extent <= LONGEST_OF_ONE && bytes < LONG_BYTES;
     let (rows, threads) = if is_short {
         let rows = floor_pow2(SLABS_BYTES / bytes).clamp(SMALLEST_BLOCK, BLOCK);
@@ -117,7 +116,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let (unroll, run) = if is_short {
         // As many rows a thread as make slabs worth their block, where that leaves each multiprocessor several.
-        let all = n_blocks * OF_MULTIPROCESSOR;
+        let all = n_blocks * UNIT_THREADS;
         let unroll = floor_pow2((FEWEST_BYTES / (rows * bytes)).min(n_rows / all)).clamp(1, MOST_ROWS);
         (unroll, runs_of_row(facts, extent, gcd(extent, lanes)))
     } else {

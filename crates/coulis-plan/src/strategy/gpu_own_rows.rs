@@ -16,6 +16,7 @@ use super::gpu_steps::{
 use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
+use super::waves::UNIT_THREADS;
 use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, gcd};
 use crate::problem::Dim;
 use crate::program::{Spec, Statement};
@@ -48,8 +49,6 @@ const BLOCK: i64 = 256;
 const SMALLEST_BLOCK: i64 = 64;
 /// Bytes of the slab of a block, about.
 const SLAB_BYTES: i64 = 28 << 10;
-/// Threads that a multiprocessor holds, each of which is to have a block at least.
-const OF_MULTIPROCESSOR: i64 = 2048;
 
 /// Threads of a block along the rows that are neighbours in memory, where results that are neighbours are of others.
 const ACROSS: i64 = 32;
@@ -124,7 +123,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         }
         Results::Columns => ((BLOCK / 2).min(rows.extent), 1, 1),
     };
-    let n_blocks = (i64::from(facts.target.n_threads) / OF_MULTIPROCESSOR).max(1);
+    let n_blocks = (i64::from(facts.target.n_threads) / UNIT_THREADS).max(1);
     if spec.problem.n_outputs < n_blocks * block * tile
         || block * tile < SMALLEST_BLOCK
         || rows.extent < block

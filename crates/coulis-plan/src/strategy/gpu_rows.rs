@@ -120,8 +120,8 @@ const LEAST_PIECE: i64 = 4 << 10;
 const PIECE_OF_STATE: i64 = 2 << 10;
 /// The same where memory is swift, of states that are half as large as large ones.
 const PIECE_OF_SWIFT: i64 = 16 << 10;
-/// Fewest bytes of pieces that a block takes together there, of states that are not small.
-const PIECES_OF_SWIFT: i64 = 16 << 10;
+/// Fewest bytes of pieces that a block takes one after another there, of states that are not small.
+const LEAST_TOGETHER: i64 = 16 << 10;
 /// Elements of an access below which they are wide.
 const LEAST_LANES: i64 = 4;
 /// Most bytes of partial states of an output that one block folds in a second launch.
@@ -310,8 +310,8 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
                 && (are_pairs || *unroll == at_once)
         };
         let unroll = [2, at_once].into_iter().find(suits)?;
-        let fewest = facts.by_memory(if is_light(facts) { 0 } else { PIECES_OF_SWIFT }, 0);
-        let together = floor_pow2(fewest / (words * word_bytes)).max(1);
+        let gains = facts.has_swift_memory() && !is_light(facts);
+        let together = if gains { floor_pow2(LEAST_TOGETHER / (words * word_bytes)).max(1) } else { 1 };
         let chunks = if outer % together == 0 { outer / together } else { outer };
         return Some(Sweep { threads: threads(unroll), unroll, chunks });
     }

@@ -1,7 +1,11 @@
 //! How many blocks of a launch run at once, and into how many it is cut so that few of these wait for the last of them.
 
+use coulis_ir::Target;
+
 use super::ceil_div;
 
+/// Threads that a multiprocessor holds.
+pub const UNIT_THREADS: i64 = Target::UNIT_THREADS as i64;
 /// Registers of a multiprocessor.
 const REGISTERS: i64 = 1 << 16;
 /// Registers of a thread beside those of its states.
