@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use coulis_layout::counted;
 
 use crate::dtype::DType;
-use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
+use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
-use crate::op::shifted;
+use crate::op::floor_div;
 use crate::print::print_expr;
 use crate::simplify::Analyzer;
 use crate::visit::for_each_expr;
@@ -411,40 +411,15 @@ fn eval_wide<'e>(expr: &'e Expr, bindings: &Bindings) -> Result<i128, &'e str> {
         }
         Node::Binary(op, a, b) => {
             let (x, y) = (eval_wide(a, bindings)?, eval_wide(b, bindings)?);
-            let nonzero = || {
-                if y == 0 { Err("a division by zero") } else { Ok(()) }
-            };
-            Ok(match op {
-                BinaryOp::Add => x.checked_add(y).ok_or(OVERFLOW)?,
-                BinaryOp::Sub => x.checked_sub(y).ok_or(OVERFLOW)?,
-                BinaryOp::Mul => x.checked_mul(y).ok_or(OVERFLOW)?,
-                BinaryOp::Div => nonzero().map(|()| x / y)?,
-                BinaryOp::TruncMod => nonzero().map(|()| x % y)?,
-                BinaryOp::FloorDiv => nonzero().map(|()| floor_div(x, y))?,
-                BinaryOp::FloorMod => nonzero().map(|()| x - y * floor_div(x, y))?,
-                BinaryOp::Min => x.min(y),
-                BinaryOp::Max => x.max(y),
-                BinaryOp::Eq => truth(x == y),
-                BinaryOp::Ne => truth(x != y),
-                BinaryOp::Lt => truth(x < y),
-                BinaryOp::Le => truth(x <= y),
-                BinaryOp::Gt => truth(x > y),
-                BinaryOp::Ge => truth(x >= y),
-                BinaryOp::And | BinaryOp::BitAnd => x & y,
-                BinaryOp::Or | BinaryOp::BitOr => x | y,
-                BinaryOp::BitXor => x ^ y,
-                BinaryOp::Shl | BinaryOp::Shr => shifted(*op, x, y, 8 * a.dtype().bytes() as u32),
-            })
+            match op.on_integers(x, y, 8 * a.dtype().bytes() as u32) {
+                Some((value, false)) => Ok(value),
+                Some((_, true)) => Err(OVERFLOW),
+                None => Err("a division by zero"),
+            }
         }
         Node::Call(crate::Intrinsic::Likely, args) => eval_wide(&args[0], bindings),
         _ => Err("a value that is not an index"),
     }
-}
-
-/// Integer quotient rounded down; `b` is not 0.
-pub fn floor_div(a: i128, b: i128) -> i128 {
-    let q = a / b;
-    if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
 use crate::math::{self, fma_odd, to_odd};
-use crate::op::shifted;
 
 /// A scalar. Its type is that of the expression it comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -267,44 +266,8 @@ fn truth(value: bool) -> Result<Value, EvalError> {
 }
 
 fn binary_int(op: BinaryOp, a: i128, b: i128, dtype: DType) -> Result<Value, EvalError> {
-    let divisor = || if b == 0 { Err(EvalError::DivisionByZero) } else { Ok(b) };
-    let raw = match op {
-        BinaryOp::Eq => return truth(a == b),
-        BinaryOp::Ne => return truth(a != b),
-        BinaryOp::Lt => return truth(a < b),
-        BinaryOp::Le => return truth(a <= b),
-        BinaryOp::Gt => return truth(a > b),
-        BinaryOp::Ge => return truth(a >= b),
-        BinaryOp::And => return truth(a != 0 && b != 0),
-        BinaryOp::Or => return truth(a != 0 || b != 0),
-        BinaryOp::Add => a + b,
-        BinaryOp::Sub => a - b,
-        BinaryOp::Mul => a.wrapping_mul(b),
-        BinaryOp::Div => quotient(a, divisor()?),
-        BinaryOp::TruncMod => a - quotient(a, divisor()?) * b,
-        BinaryOp::FloorDiv => floor_div(a, divisor()?),
-        BinaryOp::FloorMod => a - floor_div(a, divisor()?) * b,
-        BinaryOp::Min => a.min(b),
-        BinaryOp::Max => a.max(b),
-        BinaryOp::BitAnd => a & b,
-        BinaryOp::BitOr => a | b,
-        BinaryOp::BitXor => a ^ b,
-        BinaryOp::Shl | BinaryOp::Shr => shifted(op, a, b, 8 * dtype.bytes() as u32),
-    };
-    Ok(Value::Int(dtype.wrap_int(raw)))
-}
-
-/// `a / b`, in the machine's own width where both fit: that of 128 bits is a function.
-fn quotient(a: i128, b: i128) -> i128 {
-    match (i64::try_from(a), i64::try_from(b)) {
-        (Ok(x), Ok(y)) => x.checked_div(y).map_or(a / b, i128::from),
-        _ => a / b,
-    }
-}
-
-fn floor_div(a: i128, b: i128) -> i128 {
-    let quotient = quotient(a, b);
-    if quotient * b != a && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
+    let (value, _) = op.on_integers(a, b, 8 * dtype.bytes() as u32).ok_or(EvalError::DivisionByZero)?;
+    Ok(Value::Int(if op.is_comparison() { value } else { dtype.wrap_int(value) }))
 }
 
 fn binary_float(op: BinaryOp, a: f64, b: f64, dtype: DType) -> Result<Value, EvalError> {

@@ -42,7 +42,7 @@ pub use dtype::{DType, Ty};
 pub use expr::{Expr, Node};
 pub use form::{Checked, Form};
 pub use kernel::{Attr, Kernel, Param};
-pub use op::{BinaryOp, Intrinsic, shifted};
+pub use op::{BinaryOp, Intrinsic, floor_div};
 pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Rewalk, Ties};
 pub use stmt::{
     ExecScope, LoopKind, MAX_BLOCK_THREADS, Role, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall,

@@ -54,7 +54,7 @@ pub enum BinaryOp {
 }
 
 /// `x << amount` or `x >> amount` of integers of `bits` bits, before it wraps to the type: see [`BinaryOp::Shl`].
-pub const fn shifted(op: BinaryOp, x: i128, amount: i128, bits: u32) -> i128 {
+const fn shifted(op: BinaryOp, x: i128, amount: i128, bits: u32) -> i128 {
     let all_out = amount < 0 || amount >= bits as i128;
     match op {
         BinaryOp::Shl if all_out => 0,
@@ -64,7 +64,51 @@ pub const fn shifted(op: BinaryOp, x: i128, amount: i128, bits: u32) -> i128 {
     }
 }
 
+/// Integer quotient rounded down; `b` is not 0.
+pub fn floor_div(a: i128, b: i128) -> i128 {
+    let quotient = quotient(a, b);
+    if quotient * b != a && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
+}
+
+/// `a / b`, in the machine's own width where both fit: that of 128 bits is a function.
+fn quotient(a: i128, b: i128) -> i128 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(x), Ok(y)) => x.checked_div(y).map_or(a / b, i128::from),
+        _ => a / b,
+    }
+}
+
 impl BinaryOp {
+    /// The result on integers of `bits` bits, of which bools are 0 and 1, before it wraps to their type: its last 128 bits, and
+    /// whether it has more. `None` for a division by zero.
+    pub fn on_integers(self, x: i128, y: i128, bits: u32) -> Option<(i128, bool)> {
+        let of_quotient = |f: fn(i128, i128) -> i128| (y != 0).then(|| f(x, y));
+        let exact = match self {
+            BinaryOp::Add => return Some(x.overflowing_add(y)),
+            BinaryOp::Sub => return Some(x.overflowing_sub(y)),
+            BinaryOp::Mul => return Some(x.overflowing_mul(y)),
+            BinaryOp::Div => of_quotient(quotient)?,
+            BinaryOp::TruncMod => of_quotient(|x, y| x - quotient(x, y) * y)?,
+            BinaryOp::FloorDiv => of_quotient(floor_div)?,
+            BinaryOp::FloorMod => of_quotient(|x, y| x - floor_div(x, y) * y)?,
+            BinaryOp::Min => x.min(y),
+            BinaryOp::Max => x.max(y),
+            BinaryOp::Eq => i128::from(x == y),
+            BinaryOp::Ne => i128::from(x != y),
+            BinaryOp::Lt => i128::from(x < y),
+            BinaryOp::Le => i128::from(x <= y),
+            BinaryOp::Gt => i128::from(x > y),
+            BinaryOp::Ge => i128::from(x >= y),
+            BinaryOp::And => i128::from(x != 0 && y != 0),
+            BinaryOp::Or => i128::from(x != 0 || y != 0),
+            BinaryOp::BitAnd => x & y,
+            BinaryOp::BitOr => x | y,
+            BinaryOp::BitXor => x ^ y,
+            BinaryOp::Shl | BinaryOp::Shr => shifted(self, x, y, bits),
+        };
+        Some((exact, false))
+    }
+
     /// Every binary operation.
     pub const ALL: [BinaryOp; 22] = [
         BinaryOp::Add,

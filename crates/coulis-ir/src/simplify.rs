@@ -529,9 +529,9 @@ impl Analyzer {
             };
             // factor * var + most >= 0
             let bounds = if factor > 0 {
-                Interval { lo: Some(-crate::args::floor_div(most, factor)), hi: None }
+                Interval { lo: Some(-crate::op::floor_div(most, factor)), hi: None }
             } else {
-                Interval { lo: None, hi: Some(crate::args::floor_div(most, -factor)) }
+                Interval { lo: None, hi: Some(crate::op::floor_div(most, -factor)) }
             };
             self.narrow(var, bounds);
         }

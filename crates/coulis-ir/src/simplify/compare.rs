@@ -3,8 +3,8 @@
 use super::Analyzer;
 use super::poly::gcd;
 use super::sum::{Collect, Sum};
-use crate::args::floor_div;
 use crate::expr::{BinaryOp, Expr, Node};
+use crate::op::floor_div;
 
 /// The comparison with its sides exchanged.
 pub(crate) fn mirrored(op: BinaryOp) -> BinaryOp {

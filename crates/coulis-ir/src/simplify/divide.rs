@@ -3,8 +3,8 @@
 use super::Analyzer;
 use super::poly::{floor_mod, gcd};
 use super::sum::{Collect, Sum};
-use crate::args::floor_div;
 use crate::expr::{BinaryOp, Expr, Node};
+use crate::op::floor_div;
 
 /// A dividend split for a division by a constant: `divisor * quotient + rest`.
 struct Division {

@@ -6,10 +6,9 @@
 
 use super::Analyzer;
 use super::interval::Interval;
-use crate::args::floor_div;
 use crate::dtype::DType;
+use crate::eval::{Value, eval_binary};
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node};
-use crate::op::shifted;
 
 /// The constant in every lane.
 fn lanes_int(expr: &Expr) -> Option<i128> {
@@ -27,74 +26,23 @@ fn lanes_float(expr: &Expr) -> Option<f64> {
     }
 }
 
-/// An operation on two constants.
+/// An operation on two constants. Of floats, one that is not NaN and has no NaN among its operands.
 pub(super) fn fold_constants(_: &Analyzer, expr: &Expr) -> Option<Expr> {
     let Node::Binary(op, a, b) = expr.node() else { return None };
+    let dtype = a.dtype();
     if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
-        let value = integer_result(*op, x, y, a.dtype())?;
+        let (value, _) = op.on_integers(x, y, 8 * dtype.bytes() as u32)?;
         return Some(Expr::int_of(value, expr.dtype()));
     }
     let (x, y) = (a.as_float()?, b.as_float()?);
-    if op.is_comparison() {
-        return Some(Expr::bool(compare_floats(*op, x, y)?));
-    }
-    let value = float_result(*op, x, y, a.dtype())?;
-    (!value.is_nan()).then(|| Expr::float(value, expr.dtype()))
-}
-
-fn integer_result(op: BinaryOp, x: i128, y: i128, dtype: DType) -> Option<i128> {
-    let nonzero = || (y != 0).then_some(());
-    Some(match op {
-        BinaryOp::Add => x.wrapping_add(y),
-        BinaryOp::Sub => x.wrapping_sub(y),
-        BinaryOp::Mul => x.wrapping_mul(y),
-        BinaryOp::Div => nonzero().map(|()| x / y)?,
-        BinaryOp::TruncMod => nonzero().map(|()| x % y)?,
-        BinaryOp::FloorDiv => nonzero().map(|()| floor_div(x, y))?,
-        BinaryOp::FloorMod => nonzero().map(|()| x - y * floor_div(x, y))?,
-        BinaryOp::Min => x.min(y),
-        BinaryOp::Max => x.max(y),
-        BinaryOp::Eq => i128::from(x == y),
-        BinaryOp::Ne => i128::from(x != y),
-        BinaryOp::Lt => i128::from(x < y),
-        BinaryOp::Le => i128::from(x <= y),
-        BinaryOp::Gt => i128::from(x > y),
-        BinaryOp::Ge => i128::from(x >= y),
-        BinaryOp::And | BinaryOp::BitAnd => x & y,
-        BinaryOp::Or | BinaryOp::BitOr => x | y,
-        BinaryOp::BitXor => x ^ y,
-        BinaryOp::Shl | BinaryOp::Shr => shifted(op, x, y, 8 * dtype.bytes() as u32),
-    })
-}
-
-fn compare_floats(op: BinaryOp, x: f64, y: f64) -> Option<bool> {
-    match op {
-        BinaryOp::Eq => Some(x == y),
-        BinaryOp::Ne => Some(x != y),
-        BinaryOp::Lt => Some(x < y),
-        BinaryOp::Le => Some(x <= y),
-        BinaryOp::Gt => Some(x > y),
-        BinaryOp::Ge => Some(x >= y),
-        _ => None,
-    }
-}
-
-/// One operation, correctly rounded to `dtype`. The detour over `float64` rounds twice, which gives the same as
-/// once for these operations on types of at most 25 bits of precision.
-fn float_result(op: BinaryOp, x: f64, y: f64, dtype: DType) -> Option<f64> {
-    if x.is_nan() || y.is_nan() || matches!(dtype, DType::F8E4M3 | DType::F8E5M2) {
+    let is_storage = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
+    if !op.is_comparison() && (x.is_nan() || y.is_nan() || is_storage) {
         return None;
     }
-    let exact = match op {
-        BinaryOp::Add => x + y,
-        BinaryOp::Sub => x - y,
-        BinaryOp::Mul => x * y,
-        BinaryOp::Div => x / y,
-        BinaryOp::Min => return Some(if x < y { x } else { y }),
-        BinaryOp::Max => return Some(if x > y { x } else { y }),
-        _ => return None,
-    };
-    Some(dtype.round_float(exact))
+    match eval_binary(*op, Value::Float(x), Value::Float(y), dtype).ok()? {
+        Value::Int(truth) => Some(Expr::bool(truth != 0)),
+        Value::Float(value) => (!value.is_nan()).then(|| Expr::float(value, expr.dtype())),
+    }
 }
 
 /// An operand that changes nothing, or decides alone: `x + 0`, `x * 1`, `x * 0`, `x - x`, `x // 1` and the like.

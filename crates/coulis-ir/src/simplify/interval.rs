@@ -3,9 +3,9 @@
 //! Arithmetic is on mathematical integers; what leaves 128 bits becomes an open end, so a bound is never wrong.
 
 use super::Analyzer;
-use crate::args::floor_div;
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var, VarKind};
+use crate::op::floor_div;
 
 /// The integers from `lo` to `hi`, both included; `None` is an open end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 use super::Analyzer;
 use super::poly::{floor_mod, gcd};
 use super::sum::Sum;
-use crate::args::floor_div;
 use crate::expr::{BinaryOp, Expr, Node};
+use crate::op::floor_div;
 
 /// `(coeff, base)`.
 pub(crate) type Class = (i128, i128);

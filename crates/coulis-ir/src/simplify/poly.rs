@@ -14,9 +14,9 @@ use smallvec::{SmallVec, smallvec};
 use super::Analyzer;
 use super::found::AtomFound;
 use super::interval::{Interval, binary_interval};
-use crate::args::floor_div;
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Node, Var};
+use crate::op::floor_div;
 
 /// Index into the analyzer's table of atoms.
 pub(crate) type AtomId = u32;

@@ -232,7 +232,7 @@ fn binary(op: BinaryOp, dtype: DType, a: Val, b: Val) -> Val {
             other => panic!("{other:?} of floats"),
         },
         (Val::Int(x), Val::Int(y)) => {
-            let floor = |x: i128, y: i128| coulis_ir::args::floor_div(x, y);
+            let floor = |x: i128, y: i128| coulis_ir::floor_div(x, y);
             match op {
                 BinaryOp::Add => Val::Int(dtype.wrap_int(x + y)),
                 BinaryOp::Sub => Val::Int(dtype.wrap_int(x - y)),

@@ -11,8 +11,9 @@
 
 use std::collections::HashMap;
 
-use coulis_ir::args::{Bindings, floor_div};
+use coulis_ir::args::Bindings;
 use coulis_ir::expr::VarId;
+use coulis_ir::floor_div;
 use coulis_ir::visit::{stmt_children, stmt_exprs};
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Kernel, Node, Stmt, Var};
 

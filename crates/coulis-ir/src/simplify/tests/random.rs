@@ -4,10 +4,11 @@ mod elements;
 
 use std::collections::HashMap;
 
-use crate::args::{Bindings, eval_index, floor_div};
+use crate::args::{Bindings, eval_index};
 use crate::buffer::{Buffer, MemScope};
 use crate::dtype::{DType, Ty};
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var, VarId};
+use crate::op::floor_div;
 use crate::simplify::Analyzer;
 use crate::simplify::rules::{Kind, RULES};
 
