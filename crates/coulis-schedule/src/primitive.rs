@@ -12,7 +12,8 @@ use crate::sizes::{in_trace, size_of_name};
 use crate::stage::StageId;
 use crate::trace::{Arg, Step, spelling};
 
-pub mod bind;
+mod begin;
+mod bind;
 pub mod cache_read;
 pub mod cache_write;
 pub mod clamp;
@@ -85,6 +86,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &cache_write::ENTRY,
     &rfactor::ENTRY,
     &cut::ENTRY,
+    &begin::ENTRY,
     &overlap::ENTRY,
     &peel::ENTRY,
     &zip::ENTRY,

@@ -79,9 +79,9 @@ fn elements_that_do_not_take_part_settle_nothing() {
     check(&[input], &request).unwrap();
 }
 
-/// Whether any of so many zeros is none but for that one, by all ways to run.
+/// The one result of a long array, by all ways to run.
 #[track_caller]
-fn check_long(bytes: &[u8], dtype: DType, shape: &[i64], op: &str, wanted: bool) {
+fn check_long(bytes: &[u8], dtype: DType, shape: &[i64], op: &str, wanted: Scalar) {
     let input = Array::from_bytes(dtype, shape, bytes).unwrap();
     let axes: Vec<i64> = (0..shape.len() as i64).collect();
     for threads in [1, 2, 5] {
@@ -89,12 +89,7 @@ fn check_long(bytes: &[u8], dtype: DType, shape: &[i64], op: &str, wanted: bool)
             let request = Request { threads: Some(threads), ..request };
             let outcome = coulis::reduce::run(from_ref(&input), &request).unwrap();
             let found = outcome.results[0].array.scalars().next();
-            assert_eq!(
-                found,
-                Some(Scalar::Bool(wanted)),
-                "{op} by {threads} threads: {}",
-                outcome.plan.trace
-            );
+            assert_eq!(found, Some(wanted), "{op} by {threads} threads: {}", outcome.plan.trace);
         }
     }
 }
@@ -104,17 +99,28 @@ fn one_result_of_a_long_array_is_folded_in_rounds() {
     let n = (33 << 20) + 77;
     let mut bytes = vec![0u8; n];
     let shape = [n as i64];
-    check_long(&bytes, DType::I8, &shape, "any", false);
-    for at in [0, 5 << 20, n / 2, n - 1] {
+    check_long(&bytes, DType::I8, &shape, "any", Scalar::Bool(false));
+    for at in [0, (64 << 10) - 1, 64 << 10, 5 << 20, n / 2, n - 1] {
         bytes[at] = 1;
-        check_long(&bytes, DType::I8, &shape, "any", true);
-        check_long(&bytes, DType::Bool, &shape, "any", true);
+        check_long(&bytes, DType::I8, &shape, "any", Scalar::Bool(true));
+        check_long(&bytes, DType::Bool, &shape, "any", Scalar::Bool(true));
         bytes[at] = 0;
     }
     bytes.fill(1);
-    check_long(&bytes, DType::Bool, &shape, "all", true);
+    check_long(&bytes, DType::Bool, &shape, "all", Scalar::Bool(true));
     bytes[n - 3] = 0;
-    check_long(&bytes, DType::Bool, &shape, "all", false);
+    check_long(&bytes, DType::Bool, &shape, "all", Scalar::Bool(false));
+}
+
+#[test]
+fn the_position_in_a_long_array_is_the_first() {
+    let n = (33 << 20) + 77;
+    let mut bytes = vec![7u8; n];
+    bytes[n - 1] = 255;
+    for at in [n - 1, n / 2, 9 << 20, (64 << 10) + 1, 64 << 10, (64 << 10) - 1, 3] {
+        bytes[at] = 255;
+        check_long(&bytes, DType::U8, &[n as i64], "argmax", Scalar::Int(at as i64));
+    }
 }
 
 /// How often the plan of a request asks whether a state is settled.
@@ -133,12 +139,12 @@ fn plans_ask_where_the_reducer_knows_and_rows_are_long() {
     assert_eq!(asks(DType::I8, &long, &["any"], &[1]), 1);
     assert_eq!(asks(DType::F32, &long, &["all"], &[1]), 1);
     assert_eq!(asks(DType::Bool, &long, &["max", "any"], &[1]), 1);
-    assert_eq!(asks(DType::I8, &[1 << 26], &["any"], &[0]), 2, "in rounds");
+    assert_eq!(asks(DType::I8, &[1 << 26], &["any"], &[0]), 3, "the first elements, and rounds");
     assert_eq!(asks(DType::I8, &[64, 1 << 13], &["any"], &[1]), 0, "short rows");
     assert_eq!(asks(DType::I8, &long, &["any", "sum"], &[1]), 0, "a sum needs every element");
     assert_eq!(asks(DType::I16, &long, &["max"], &[1]), 0, "that a row holds the greatest is unlikely");
     assert_eq!(asks(DType::I8, &long, &["argmax"], &[1]), 1);
-    assert_eq!(asks(DType::Bool, &[1 << 26], &["argmax", "any"], &[0]), 2, "in rounds");
+    assert_eq!(asks(DType::Bool, &[1 << 26], &["argmax", "any"], &[0]), 3, "the same");
     assert_eq!(asks(DType::I8, &long, &["argmax_last"], &[1]), 0, "an equal one may follow");
     assert_eq!(asks(DType::I16, &long, &["argmax"], &[1]), 0);
 }

@@ -15,7 +15,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
 use super::map_steps::{map_row, root};
-use super::settled::fold_in_rounds;
+use super::settled::{first_of_rounds, fold_in_rounds};
 use super::steps::{
     END_LANES, Made, Parts, SHORTEST_RUN, Site, fold_by_vectors, fold_head_and_rest, place, place_rows,
     same_axis, site, stage_of,
@@ -351,6 +351,10 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let root = root(s, stmt, sketch)?;
         let site = place_whole(s, (state, root), &made, n_kept, sketch)?;
         return map_row(s, stmt, site.as_ref(), sketch);
+    }
+    if let Some((first, sketch)) = first_of_rounds(s, state, spec, sketch)? {
+        let made = fold_whole(s, first, spec, &sketch)?;
+        place_whole(s, (first, output), &made, 0, &sketch)?;
     }
     let reduce = s.stage(state)?.reduce_axes().to_vec();
     // An outermost dimension is cut into chunks before the innermost is split in their stage: a stage

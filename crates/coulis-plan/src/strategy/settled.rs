@@ -1,7 +1,8 @@
 //! Folds of long rows that end early: those of reducers that know states which nothing changes any more.
 //!
 //! Each thread asks before every few pages that it reads. Threads do not hear of each other, so the one result of a long array is
-//! folded in rounds, each by all threads, and is asked between them.
+//! folded in rounds, each by all threads, and is asked between them. What is found among the first elements ends it before there
+//! are any threads.
 
 use coulis_ir::Expr;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
@@ -9,6 +10,7 @@ use coulis_tensor::IterVar;
 
 use super::steps::same_axis;
 use super::{Facts, Sketch, ceil_div, floor_pow2};
+use crate::program::Spec;
 
 /// Bytes that are folded before a state is asked, which takes as long as some hundred of them.
 const ASK_BYTES: i64 = 8 << 10;
@@ -17,6 +19,8 @@ const FEWEST_ASKS: i64 = 4;
 /// Bytes of a round, beside which a launch of threads costs little, and most rounds.
 const ROUND_BYTES: i64 = 8 << 20;
 const MOST_ROUNDS: i64 = 64;
+/// Bytes of the first elements, which one thread folds before the rounds: a hundredth of one.
+const FIRST_BYTES: i64 = 64 << 10;
 
 impl Facts<'_> {
     /// Blocks of `block_bytes` bytes after each of which a fold of `bytes` bytes asks whether its state is settled: so many that
@@ -58,6 +62,23 @@ pub fn ask_settled(
         block = s.split(stage, &block, Split::Factor(sketch.asks_every))?.0;
     }
     s.until_settled(stage, &block)
+}
+
+/// Has the first elements of a fold in rounds, along its only loop, folded by one thread: the stage to be scheduled as the fold of a
+/// whole row, and how.
+pub fn first_of_rounds(
+    s: &mut Schedule,
+    state: StageId,
+    spec: &Spec,
+    sketch: &Sketch,
+) -> Result<Option<(StageId, Sketch)>, ScheduleError> {
+    let [elements] = s.stage(state)?.reduce_axes() else { return Ok(None) };
+    if sketch.rounds == 1 {
+        return Ok(None);
+    }
+    let length = FIRST_BYTES / spec.inputs[0].bytes() as i64;
+    let head = s.begin(state, &elements.clone(), length)?;
+    Ok(Some((head, Sketch { chunks: 1, rounds: 1, parallel: false, ..sketch.clone() })))
 }
 
 /// Folds the chunks whose partial states `state` brings together in rounds, as long as that is not settled.

@@ -110,8 +110,9 @@ impl Primitive for Cut {
     fn apply(self, schedule: &mut Schedule) -> Result<(StageId, StageId), ScheduleError> {
         let Some(length) = self.axis.length() else { return Ok((self.stage, self.stage)) };
         let behind = fold::int(self.length.into(), self.axis.dtype());
-        let head = Part { suffix: "head", n: self.length, at: &|at, _| at.clone() };
-        let tail = Part { suffix: "tail", n: length - self.length, at: &|at, _| fold::add(at, &behind) };
+        let of_tail = fold::int((length - self.length).into(), self.axis.dtype());
+        let head = Part { suffix: "head", n: behind.clone(), at: &|at, _| at.clone() };
+        let tail = Part { suffix: "tail", n: of_tail, at: &|at, _| fold::add(at, &behind) };
         Ok(fold_in_parts(schedule, self.stage, &self.axis, [head, tail]))
     }
 }
@@ -143,7 +144,7 @@ pub(super) struct Part<'a> {
     /// What its stage's name ends in.
     pub suffix: &'static str,
     /// How many they are.
-    pub n: i64,
+    pub n: Expr,
     /// The place of each in its row, from its number and the new data axes.
     pub at: &'a dyn Fn(&Expr, &Values) -> Expr,
 }
@@ -178,7 +179,7 @@ pub(super) fn fold_in_parts(
 }
 
 /// The stage that folds a part.
-fn part(
+pub(super) fn part(
     schedule: &Schedule,
     stage: &Stage,
     reduction: &Reduction,
@@ -198,13 +199,11 @@ fn part(
             |(min, extent)| (substitute_expr(min, &map), substitute_expr(extent, &map)),
         );
         map.insert(old.var().clone(), var.expr());
-        IterVar::new(var, kind, min, extent.unwrap_or(whole))
+        IterVar::new(var, kind, min, extent.map_or(whole, |extent| substitute_expr(&extent, &map)))
     };
     let axes: Vec<IterVar> = stage.axes.iter().map(|old| renewed(old, IterKind::Data, None)).collect();
     let reduced: Vec<IterVar> = (reduction.axes.iter())
-        .map(|old| {
-            renewed(old, IterKind::Reduce, (old == axis).then(|| fold::int(part.n.into(), old.dtype())))
-        })
+        .map(|old| renewed(old, IterKind::Reduce, (old == axis).then(|| part.n.clone())))
         .collect();
     let number = map[axis.var()].clone();
     let place = substitute_expr(&(part.at)(&number, &map), &map);

@@ -117,14 +117,14 @@ impl Primitive for Peel {
             return Ok((self.stage, self.stage));
         };
         let Some(parts) = self.parts(reduction) else { return Ok((self.stage, self.stage)) };
-        let whole = fold::int(parts.whole.into(), self.axis.dtype());
-        let words = Part { suffix: "words", n: parts.whole, at: &|at, _| fold::add(at, &parts.before) };
+        let [whole, at_ends] = [parts.whole, parts.ends].map(|n| fold::int(n.into(), self.axis.dtype()));
+        let words = Part { suffix: "words", n: whole.clone(), at: &|at, _| fold::add(at, &parts.before) };
         let of_ends = |at: &Expr, map: &Values| {
             let before = substitute_expr(&parts.before, map);
             let is_before = fold::compare(BinaryOp::Lt, at, &before);
             Expr::select(is_before, at.clone(), fold::add(at, &whole))
         };
-        let ends = Part { suffix: "ends", n: parts.ends, at: &of_ends };
+        let ends = Part { suffix: "ends", n: at_ends, at: &of_ends };
         Ok(fold_in_parts(schedule, self.stage, &self.axis, [words, ends]))
     }
 }
