@@ -17,6 +17,7 @@ use crate::room::Room;
 use work::{stepped, work_of};
 
 mod ahead;
+mod cluster;
 mod columns;
 mod gpu_across;
 mod gpu_columns;

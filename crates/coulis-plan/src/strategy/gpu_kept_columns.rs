@@ -12,8 +12,8 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
+use super::cluster::{PARTS, cluster_sizes, fold_in_cluster};
 use super::gpu_columns::{OUTER, Strips, THREAD_STATE, bind_strips};
-use super::gpu_kept_rows::cluster_sizes;
 use super::gpu_steps::{Fold, split_fold};
 use super::kept::{in_registers, readers_of};
 use super::map_steps::Keep;
@@ -33,8 +33,6 @@ pub static STRATEGY: Strategy = Strategy {
     schedule,
 };
 
-/// The index of the parts of a column that the blocks of a cluster have.
-const PARTS: ThreadTag = ThreadTag::ClusterY;
 /// Most columns of a thread.
 const MOST_LANES: i64 = 4;
 /// Bytes of registers in which a thread keeps what it read.
@@ -156,10 +154,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         None => fold_own_columns(s, [state, finished, mine], (map, &column), &fold, n_kept, sketch)?,
     };
     if sketch.chunks > 1 {
-        let part = s.stage(state)?.reduce_axes()[0].clone();
-        s.bind(state, &part, PARTS)?;
-        s.set_scope(fold.stage, MemScope::Local)?;
-        s.compute_at(fold.stage, state, &part)?;
+        fold_in_cluster(s, (fold.stage, state))?;
     }
     fold_own_words(s, folds, fold.n_kept + 1, sketch)?;
     let dealt = spec.problem.dims.iter().rposition(|dim| dim.is_reduced()).unwrap_or(0);

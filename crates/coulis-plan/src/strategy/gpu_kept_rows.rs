@@ -14,6 +14,7 @@ use coulis_ir::{Attr, MemScope, NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
+use super::cluster::{PARTS, cluster_sizes, fold_in_cluster};
 use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, widest_access};
 use super::kept::{in_registers, readers_of, refs};
 use super::map_steps::Keep;
@@ -91,8 +92,6 @@ const PART_OF_SINGLES: RangeInclusive<i64> = 256..=576;
 const TOGETHER: [(i64, i64); 2] = [(3, 5), ALONE];
 /// Bytes of a state with which a thread does with so few registers that [`UNIT_THREADS`] threads have them.
 const SMALL_STATE: i64 = 12;
-/// The index of the parts of a row that the blocks of a cluster have.
-const PARTS: ThreadTag = ThreadTag::ClusterY;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let wanted = "a map after each row, and a reduced innermost dimension";
@@ -300,12 +299,6 @@ fn dealt_from_boundaries(facts: &Facts, extent: i64) -> Option<(i64, (i64, i64))
     several.find_map(|parts| Some((lanes, (parts, threads(parts)?))))
 }
 
-/// Numbers of blocks that a cluster may have, ascending.
-pub fn cluster_sizes(facts: &Facts) -> impl Iterator<Item = i64> {
-    let most = i64::from(facts.target.cluster_blocks);
-    (1..).map(|n| 1 << n).take_while(move |parts| *parts <= most)
-}
-
 /// By how many words the last part of a row is shorter than the others.
 fn lacking(words: i64, parts: i64, threads: i64) -> i64 {
     ceil_div(ceil_div(words, threads), parts) * parts * threads - words
@@ -395,10 +388,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let row = place_rows(s, state, map, n_kept, sketch.rows)?;
     if sketch.chunks > 1 {
         // Each block of a cluster folds its part, and then they fold these together.
-        let part = s.stage(state)?.reduce_axes()[0].clone();
-        s.bind(state, &part, PARTS)?;
-        s.set_scope(fold.stage, MemScope::Local)?;
-        s.compute_at(fold.stage, state, &part)?;
+        fold_in_cluster(s, (fold.stage, state))?;
     }
     s.set_scope(finished, MemScope::Local)?;
     s.compute_at(finished, map, &row)?;
