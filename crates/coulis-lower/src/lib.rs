@@ -28,6 +28,7 @@ pub mod inject_double_buffer;
 pub mod insert_prefetches;
 mod lane_allocations;
 mod lane_guards;
+mod loop_guards;
 pub mod name_quotients;
 pub mod narrow_index_types;
 pub mod partition_loops;

@@ -5,7 +5,8 @@
 //! keeps it. Thread indices around the loop count like loops inside it, so that all threads of a block run the same
 //! loops. Where the guard has no loop variable inside, it surely fails past the cut, so that the second loop loses
 //! what it guards. Guards that state a lower bound are cut off in front. A parallel loop is not cut but gets a branch
-//! on its index, so that its threads start once; vectorized and unrolled loops stay whole. But in a part that keeps
+//! on its index, so that its threads start once, and not that for guards at which a loop in it is cut anyway; vectorized and
+//! unrolled loops stay whole. Where guards are on the lanes of vectors alone, a vector past the cut is said not to be whole. But in a part that keeps
 //! guards, on the CPU, a guarded unrolled loop is cut like a serial one and becomes one, as does one whose guards are
 //! only on lanes of its vectors: such a part runs seldom, and writing its loops out, a copy for every length of vector,
 //! would take most of the text and of the time that a compiler needs for it.
@@ -32,21 +33,16 @@ use std::cell::RefCell;
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
 use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{
-    any_stmt, for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs, substitute_expr,
-};
+use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, rewrite_stmt, substitute_expr};
 use coulis_ir::{Form, Kernel, LoopKind, Stmt, TargetKind};
 
-use crate::affine::{
-    as_negative, ceil_quotient, conjuncts, difference, floor_quotient, is_part_of, product, split, sum, uses,
-    widen, without_quotient,
-};
+use crate::affine::{ceil_quotient, conjuncts, difference, floor_quotient, is_part_of, sum, uses, widen};
 use crate::binders::copy_with;
 use crate::branch::branch;
-use crate::eager::Eager;
 use crate::guarded_steps::{
     guards_lanes, is_beside_loops, may_stay_a_loop, reads_vectors_again, writes_steps_out,
 };
+use crate::loop_guards::{Guard, Inside, Side, guards_of, in_part_of_lanes, serial_loops};
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{with_let, with_loop, with_sizes};
 use crate::walk::map_children;
@@ -91,25 +87,6 @@ struct Partition {
     blocks: RefCell<Vec<Var>>,
     /// Block indices around the statement.
     launched: RefCell<Vec<Var>>,
-}
-
-/// A guard and the iterations for which it holds.
-struct Guard {
-    /// The comparison as it stands in the text.
-    cond: Expr,
-    /// It surely holds on this side of the cut.
-    side: Side,
-    /// The cut, in the type of the comparison.
-    cut: Expr,
-    /// Where it begins to fail surely (below which it does, for [`Side::From`]); equal to `cut` where no inner loop
-    /// takes part.
-    fail: Expr,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Side {
-    Below,
-    From,
 }
 
 impl Partition {
@@ -180,7 +157,9 @@ impl Partition {
                 } else {
                     Vec::new()
                 };
-                guards.retain(|g| !self.cut_constant || !is_beside_loops(&body, &g.cond));
+                if self.cut_constant {
+                    guards = worth_a_cut(guards, kind, &body);
+                }
                 let stays = is_in_rest && self.cut_constant && (!guards.is_empty() || guards_lanes(&body));
                 let kind = if stays { LoopKind::Serial } else { kind };
                 if guards.is_empty() {
@@ -260,6 +239,7 @@ impl Partition {
             guards.map(|g| (g.cond.clone(), value)).collect()
         };
         let (known, lets) = (cuts.known, cuts.lets);
+        let in_part = self.cut_constant.then(|| in_part_of_lanes(&target.body, &guards)).flatten();
         let pieces = vec![
             (zero, wake.clone(), facts(false, &mut of(Side::From)), depth + 1),
             (wake, begin.clone(), Vec::new(), depth + 1),
@@ -270,7 +250,14 @@ impl Partition {
         let parts = if target.kind == LoopKind::Parallel {
             self.branch_on_index(target, pieces, &known)
         } else {
-            Stmt::seq(pieces.into_iter().map(|piece| self.piece(&target, piece, &known, &lets)))
+            // The fourth is where some lanes of a vector may be left.
+            let bodies = [None, None, None, in_part, None].into_iter();
+            let bodies = bodies.map(|holds| match holds {
+                Some(holds) => Stmt::if_(holds, target.body.clone()),
+                None => target.body.clone(),
+            });
+            let parts = pieces.into_iter().zip(bodies);
+            Stmt::seq(parts.map(|(piece, body)| self.piece(&target, piece, body, &known, &lets)))
         };
         lets.into_iter().rev().fold(parts, |body, (var, value)| Stmt::let_(var, value, body))
     }
@@ -280,6 +267,7 @@ impl Partition {
         &self,
         target: &Loop,
         (from, to, facts, depth): Piece,
+        body: Stmt,
         known: &Analyzer,
         lets: &[(Var, Expr)],
     ) -> Stmt {
@@ -287,7 +275,7 @@ impl Partition {
         if length.as_int().is_some_and(|n| n <= 0) || is_empty_in_each_case(&length, known, lets) {
             return Stmt::NOP;
         }
-        let body = assume(target.body.clone(), &facts);
+        let body = assume(body, &facts);
         if body.is_nop() {
             return Stmt::NOP;
         }
@@ -403,6 +391,20 @@ impl Cuts<'_> {
     }
 }
 
+/// Those guards of a loop on a CPU that are worth a second copy of it, and those that the same cut decides.
+fn worth_a_cut(mut guards: Vec<Guard>, kind: LoopKind, body: &Stmt) -> Vec<Guard> {
+    if kind == LoopKind::Parallel {
+        // A loop in it is cut at the guard anyway.
+        let inner = serial_loops(body);
+        guards.retain(|g| !inner.iter().any(|var| uses(&g.cond, var)));
+    }
+    let (mut worth, others): (Vec<Guard>, Vec<Guard>) =
+        guards.into_iter().partition(|g| !is_beside_loops(body, &g.cond));
+    let decided: Vec<Guard> = others.into_iter().filter(|g| worth.iter().any(|w| w.cuts_as(g))).collect();
+    worth.extend(decided);
+    worth
+}
+
 /// Whether a length is at most 0 for each of a few values of an index in it.
 fn is_empty_in_each_case(length: &Expr, known: &Analyzer, lets: &[(Var, Expr)]) -> bool {
     let inlined = |length: Expr, (var, value): &(Var, Expr)| {
@@ -433,129 +435,6 @@ impl Loop {
 fn is_cooperative(body: &Stmt) -> bool {
     let is_hint = |s: &Stmt| matches!(s, Stmt::Atom(call) if call.atom.is_hint());
     any_stmt(body, &mut |s| matches!(s, Stmt::Tile(_) | Stmt::Sync(_) | Stmt::Atom(_)) && !is_hint(s))
-}
-
-/// The likely comparisons in the body that can be solved for `var`, each once, and have cuts where `known` holds.
-fn guards_of(body: &Stmt, var: &Var, threads: &Inside, known: &Analyzer) -> Vec<Guard> {
-    let mut found: Vec<(Expr, Option<Guard>)> = Vec::new();
-    collect(body, var, &mut threads.clone(), &mut found);
-    let has_cuts = |g: &Guard| [&g.cut, &g.fail].iter().all(|cut| Eager::new(known).has_quotients(cut));
-    found.into_iter().filter_map(|(_, guard)| guard).filter(has_cuts).collect()
-}
-
-/// The variables bound inside the loop, with `(min, extent)` where they are those of a loop.
-type Inside = Vec<(Var, Option<(Expr, Expr)>)>;
-
-fn collect(stmt: &Stmt, var: &Var, inside: &mut Inside, found: &mut Vec<(Expr, Option<Guard>)>) {
-    for expr in stmt_exprs(stmt) {
-        for_each_expr(expr, &mut |e| {
-            let Node::Call(Intrinsic::Likely, args) = e.node() else { return };
-            for cond in conjuncts(&args[0]) {
-                if !uses(&cond, var) {
-                    continue;
-                }
-                let guard = solve(&cond, var, inside);
-                match found.iter_mut().find(|(c, _)| *c == cond) {
-                    None => found.push((cond, guard)),
-                    // One comparison under loops of different ranges: usable where both say the same.
-                    Some((_, earlier)) => {
-                        let cut = |g: &Option<Guard>| g.as_ref().map(|g| (g.cut.clone(), g.fail.clone()));
-                        if cut(earlier) != cut(&guard) {
-                            *earlier = None;
-                        }
-                    }
-                }
-            }
-        });
-    }
-    let bound = match stmt {
-        Stmt::For { var, min, extent, .. } => Some((var, Some((min.clone(), extent.clone())))),
-        Stmt::LaunchThread { var, extent, .. } => {
-            Some((var, Some((Expr::int_of(0, var.dtype()), extent.clone()))))
-        }
-        // It has one value.
-        Stmt::Let { var, value, .. } if value.dtype().is_int() => {
-            Some((var, Some((value.clone(), Expr::int_of(1, var.dtype())))))
-        }
-        Stmt::Let { var, .. } => Some((var, None)),
-        _ => None,
-    };
-    let depth = inside.len();
-    inside.extend(bound.map(|(v, range)| (v.clone(), range)));
-    for child in stmt_children(stmt) {
-        collect(child, var, inside, found);
-    }
-    inside.truncate(depth);
-}
-
-/// The cut of one comparison, with the variables of `inside` anywhere in their ranges.
-fn solve(cond: &Expr, var: &Var, inside: &Inside) -> Option<Guard> {
-    let (lhs, rhs) = without_quotient(as_negative(cond)?, var);
-    let (lhs, rhs) = (split(&lhs, var)?, split(&rhs, var)?);
-    let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step != 0)?;
-    // It holds where step * var + left < right.
-    let dtype = lhs.rest.dtype();
-    let int = |n: i128| Expr::int_of(n, dtype);
-    let by = step.abs();
-    let quotient = |e: Expr| if by == 1 { e } else { e.floordiv(int(by)) };
-    let boundary = |left: Expr, right: Expr| {
-        let at = match step > 0 {
-            true => quotient(sum(difference(right, left), int(by - 1))),
-            false => sum(quotient(difference(left, right)), int(1)),
-        };
-        let at = Analyzer::new().simplify(&at);
-        if uses(&at, var) { None } else { Some(at) }
-    };
-    let cut = boundary(extreme(&lhs.rest, inside, true)?, extreme(&rhs.rest, inside, false)?)?;
-    let fail = boundary(extreme(&lhs.rest, inside, false)?, extreme(&rhs.rest, inside, true)?)?;
-    let side = if step > 0 { Side::Below } else { Side::From };
-    Some(Guard { cond: cond.clone(), side, cut, fail })
-}
-
-/// The largest or smallest value of an index expression over the ranges of `inside`, as far as it is monotone in
-/// each of them; `None` where that is not seen.
-fn extreme(expr: &Expr, inside: &Inside, largest: bool) -> Option<Expr> {
-    if !inside.iter().any(|(v, _)| uses(expr, v)) {
-        return if expr.reads_memory() { None } else { Some(expr.clone()) };
-    }
-    let dtype = expr.dtype();
-    match expr.node() {
-        Node::Var(var) => {
-            let (_, range) = inside.iter().rev().find(|(v, _)| v == var)?;
-            let (min, extent) = range.as_ref()?;
-            let at = if largest {
-                sum(min.clone(), difference(extent.clone(), Expr::int_of(1, dtype)))
-            } else {
-                min.clone()
-            };
-            extreme(&at, inside, largest)
-        }
-        Node::Binary(BinaryOp::Add, a, b) => {
-            Some(sum(extreme(a, inside, largest)?, extreme(b, inside, largest)?))
-        }
-        Node::Binary(BinaryOp::Sub, a, b) => {
-            Some(difference(extreme(a, inside, largest)?, extreme(b, inside, !largest)?))
-        }
-        Node::Binary(BinaryOp::Mul, a, b) => {
-            let (inner, factor) = if b.as_int().is_some() { (a, b) } else { (b, a) };
-            let n = factor.as_int()?;
-            Some(product(extreme(inner, inside, largest == (n >= 0))?, factor.clone()))
-        }
-        Node::Binary(BinaryOp::FloorDiv, a, b) if b.as_int().is_some_and(|n| n > 0) => {
-            Some(extreme(a, inside, largest)?.floordiv(b.clone()))
-        }
-        Node::Binary(BinaryOp::FloorMod, _, b) if b.as_int().is_some_and(|n| n > 0) => {
-            let n = b.as_int()?;
-            Some(Expr::int_of(if largest { n - 1 } else { 0 }, dtype))
-        }
-        Node::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) => {
-            Some(Expr::binary(*op, extreme(a, inside, largest)?, extreme(b, inside, largest)?))
-        }
-        Node::Cast(a) if a.dtype().is_int() && a.dtype().bytes() <= dtype.bytes() => {
-            Some(widen(extreme(a, inside, largest)?, dtype))
-        }
-        _ => None,
-    }
 }
 
 /// The statement with comparisons replaced by what is known of them, and branches on constants taken.

@@ -153,6 +153,31 @@ for io in T.parallel((n + 3) // 4):
 }
 
 #[test]
+fn strips_by_threads_have_no_branch_for_what_their_vectors_are_cut_at_and_past_that_none_is_whole() {
+    let (n, io, iv, lane) = (size("n"), var("io"), var("iv"), var("lane"));
+    let b = buffer("B", n.clone());
+    let i = io.expr() * int(64) + iv.expr() * int(8) + lane.expr();
+    let body = Stmt::if_(i.clone().lt(n.clone()).likely(), Stmt::store(&b, vec![i], float(0.0)));
+    let vectors = Stmt::range(iv, int(8), vectorized(&lane, 8, body));
+    check(
+        &["partition_loops", "simplify", "vectorize_loops", "simplify"],
+        Stmt::for_(io, int(0), (n + int(63)).floordiv(int(64)), LoopKind::Parallel, vectors),
+        "
+for io in T.parallel((n + 63) // 64):
+    iv_cut: T.int32 = T.min(n // 8 - io * 8, 8)
+    iv_cut_1: T.int32 = T.min((n + 7) // 8 - io * 8, 8)
+    for iv in range(iv_cut):
+        B[io * 64 + iv * 8:io * 64 + iv * 8 + 8] = T.Broadcast(T.float32(0), 8)
+    for iv in range(iv_cut_1 - iv_cut):
+        if io * 64 + iv_cut * 8 + iv * 8 + 7 >= n:
+            lane_n: T.int32 = T.max(n - iv_cut * 8 - iv * 8 - io * 64, 0)
+            for lane_s in range(lane_n):
+                B[io * 64 + iv_cut * 8 + iv * 8 + lane_s] = T.float32(0)
+",
+    );
+}
+
+#[test]
 fn guards_over_different_ranges_of_one_variable_stay() {
     // The same comparison holds under one inner loop for longer than under the other.
     let (n, i, j) = (size("n"), var("i"), var("j"));

@@ -22,7 +22,7 @@ use crate::infer::Loop;
 use crate::nest::Builder;
 use crate::schedule::Values;
 use crate::stage::{Attach, Stage};
-use crate::stores::{Point, Purpose, likely, nested, output_names, store_each};
+use crate::stores::{Point, Purpose, likely, nested, output_names, store_each, unlikely};
 
 /// The loop of the stage whose executions are runs, where runs keep the meaning: a condition on elements leaves
 /// some out, which a run does not expect.
@@ -282,8 +282,29 @@ impl<'b> Run<'b> {
             });
             Ok(Stmt::seq(all))
         })?;
-        let body = Stmt::seq([start, folds, end]);
+        let body = nested(self.conditions_of_first(), Stmt::seq([start, folds, end]));
         Ok(self.buffers.into_iter().rev().fold(body, |body, buffer| Stmt::allocate(buffer, body)))
+    }
+
+    /// What holds where the run has any element at all, in loops that no threads share: that the first of its loops is one.
+    fn conditions_of_first(&self) -> Vec<Expr> {
+        let at = self.builder.at(self.stage);
+        if !self.builder.launches.of(at.root).is_empty() {
+            return Vec::new();
+        }
+        let known = at.known_inside();
+        let zero = |l: &&Loop| (l.var.clone(), fold::int(0, l.var.dtype()));
+        let first = Values::from_iter(self.lanes.iter().chain(&self.reduced).map(zero));
+        let of_first = |condition: Expr| {
+            let Node::Binary(BinaryOp::Lt, place, end) = condition.node() else { return None };
+            let [own, all] = [place, end].map(|e| substitute_expr(e, &first));
+            let is_least = all == *end && own != *place && fold::proves(&known, BinaryOp::Ge, place, &own);
+            let holds = known.simplify(&fold::compare(BinaryOp::Lt, &own, &all));
+            (is_least && !holds.is_int(1)).then(|| holds.likely())
+        };
+        let guards = self.builder.guards(self.stage).into_iter().map(|guard| guard.condition);
+        let of_elements = self.condition.iter().flat_map(|condition| unlikely(condition));
+        guards.chain(of_elements.map(|e| substitute_expr(&e, &at.absolutes))).filter_map(of_first).collect()
     }
 
     /// Its place in the memory of the run, at those offsets of the axes.

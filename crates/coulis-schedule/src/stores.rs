@@ -344,7 +344,7 @@ pub(crate) fn under_all(conditions: impl IntoIterator<Item = Expr>, body: Stmt) 
 }
 
 /// The conditions that are marked as likely, without their marks.
-fn unlikely(condition: &Expr) -> Vec<Expr> {
+pub(crate) fn unlikely(condition: &Expr) -> Vec<Expr> {
     match condition.node() {
         Node::Binary(BinaryOp::And, a, b) => [unlikely(a), unlikely(b)].concat(),
         Node::Call(Intrinsic::Likely, args) => args.iter().flat_map(unlikely).collect(),

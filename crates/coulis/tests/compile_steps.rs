@@ -103,6 +103,21 @@ fn plans_for_cpus_of_sizes_that_are_not_known_take_so_many_steps_and_give_so_man
 }
 
 #[test]
+fn columns_that_are_no_whole_strips_take_few_steps_and_give_few_lines() {
+    // A branch for whole strips, vectors past the last column and whole ones past the cut were 1000 lines more.
+    let five = r#"["sum", "mean", "var", "min", "max"]"#;
+    let limits = [(five, 8280, 1770), (r#"["mean", "var", "argmax", "argmin"]"#, 10380, 2330)];
+    for (ops, steps, lines) in limits {
+        let id = format!("{ops} of 5000 columns").replace('"', "");
+        let suite = format!(
+            r#"{{"workloads": [{{"id": "{id}", "dtype": "float32", "shape": [600, 5000], "axes": [0], "ops": {ops}}}]}}"#
+        );
+        let workload = parse_suite(&suite).unwrap().remove(0);
+        check_limit(&workload, &TargetChoice::Cpu, (steps, lines));
+    }
+}
+
+#[test]
 fn the_last_block_of_short_rows_takes_few_steps_and_gives_few_lines() {
     // Written out, as the others are, it was two thirds of the lines and nine tenths of the time of a C compiler.
     let limits = [
