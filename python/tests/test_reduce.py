@@ -78,6 +78,11 @@ def test_options_by_statistic():
     assert coulis.sum(X, dtype=np.dtype("f2")).dtype == np.float16
     assert coulis.max(np.empty(0, np.int32), init=5) == 5
     assert coulis.min(X, init=-1) == -1
+    assert coulis.max(np.arange(12.0), init=10**20) == 1e20 and coulis.min(np.arange(3.0), init=-(2**64)) == -(2.0**64)
+    with pytest.raises(ValueError, match="init"):
+        coulis.max(np.arange(3), init=2**64)
+    with pytest.raises(ValueError, match="of 1329 bits"):
+        coulis.max(np.arange(3.0), init=10**400)
     np.testing.assert_allclose(coulis.var(X, 0, ddof=1), X.var(0, ddof=1))
     assert coulis.sum(np.full(4, 100, np.int8), acc_dtype="int8").dtype is not None
 
@@ -148,6 +153,43 @@ def test_narrow_floats_of_ml_dtypes():
             coulis.max(x, axis=0, out=y[0])
     with pytest.raises(TypeError, match="legal element types"):
         coulis.max(np.ones(3, np.dtype(ml_dtypes.bfloat16).newbyteorder(">")))
+
+
+def test_factors_that_are_zeros_of_two_signs_are_two_calls():
+    x = np.arange(12.0).reshape(3, 4)
+    for alpha in [-0.0, 0.0, -0.0]:
+        for found in [coulis.sum(x, 0, alpha=alpha), coulis.softmax(x, 1, alpha=alpha)]:
+            assert (np.signbit(found) == np.signbit(alpha)).all(), alpha
+
+
+def test_slices_that_begin_between_accesses_are_read_by_the_simulator():
+    x = np.arange(64, dtype=np.float32)
+    for begin in range(1, 8):
+        for part in [x[begin:], x[begin : begin + 13], x[begin:][::-1], x[begin : begin + 30 : 3]]:
+            assert coulis.sum(part, device="sim") == part.sum()
+            np.testing.assert_allclose(coulis.softmax(part, device="sim"), coulis.softmax(part), rtol=1e-6)
+        square = x.reshape(8, 8)[:, begin:]
+        for axis in [0, 1]:
+            found = coulis.reduce(square, ["max", "argmax"], axis, device="sim")
+            assert np.array_equal(found.max, square.max(axis)) and np.array_equal(found.argmax, square.argmax(axis))
+    assert coulis.sum(memoryview(b"abcdefgh")[1:], device="sim") == sum(b"bcdefgh")
+
+
+def test_what_libraries_cannot_hand_over_is_a_type_error():
+    torch = pytest.importorskip("torch")
+    for name in ["float8_e4m3fnuz", "float8_e8m0fnu"]:
+        if not hasattr(torch, name):
+            continue
+        with pytest.raises(TypeError, match="cannot be read"):
+            coulis.sum(torch.ones(3).to(getattr(torch, name)))
+
+
+def test_tensors_of_arrow_are_arrays():
+    pa = pytest.importorskip("pyarrow")
+    x = np.arange(6.0).reshape(2, 3)
+    assert np.array_equal(coulis.sum(pa.Tensor.from_numpy(x), 0), x.sum(0))
+    with pytest.raises(TypeError, match="no single Arrow array$"):
+        coulis.sum(pa.scalar(3.0))
 
 
 def test_arrow_arrays_with_nulls():

@@ -84,6 +84,13 @@ impl<'py> Given<'py> {
         }
         match facts.library {
             Some(Library::NumPy) if facts.is_ndarray => Given::of_numpy(object, what),
+            // Its tensors are arrays of several dimensions, and no Arrow arrays.
+            Some(library @ Library::Named("pyarrow"))
+                if object.hasattr(intern!(py, "__dlpack__"))?
+                    && !object.hasattr(intern!(py, "__arrow_c_array__"))? =>
+            {
+                Given::of_any(object, library, what)
+            }
             Some(library @ Library::Named("pyarrow")) => Given::of_arrow(object, library),
             Some(library @ Library::Named(_)) => {
                 let seen = library.adapter(py)?.call_method1(intern!(py, "view"), (object, what))?;
@@ -196,6 +203,11 @@ impl<'py> Given<'py> {
             words.set_item(intern!(py, "max_version"), (1, 1))?;
             match object.call_method(name, (), Some(&words)) {
                 Err(error) if error.is_instance_of::<PyTypeError>(py) => object.call_method0(name)?,
+                // What DLPack has no type for.
+                Err(error) if error.is_instance_of::<PyBufferError>(py) => {
+                    let why = error.value(py);
+                    return Err(PyTypeError::new_err(format!("`{what}` cannot be read: {why}")));
+                }
                 other => other?,
             }
         };

@@ -60,10 +60,10 @@ pub struct Found<'py> {
 /// Reads an array; tables, nested types and text are refused.
 pub fn read<'py>(object: &Bound<'py, PyAny>) -> PyResult<Found<'py>> {
     if !object.hasattr("__arrow_c_array__")? {
-        let message = format!(
-            "an object of type `{}` is no single Arrow array; combine its chunks first",
-            object.get_type().name()?
-        );
+        let is_chunked = object.hasattr("__arrow_c_stream__")?;
+        let advice = if is_chunked { "; combine its chunks first" } else { "" };
+        let message =
+            format!("an object of type `{}` is no single Arrow array{advice}", object.get_type().name()?);
         return Err(PyTypeError::new_err(message));
     }
     let pair = object.call_method0("__arrow_c_array__")?;

@@ -217,11 +217,20 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
         return Err(refused()?);
     }
     if let Ok(index) = value.call_method0("__index__") {
-        return match (index.extract::<i64>(), index.extract::<u64>()) {
-            (Ok(small), _) => Ok(Scalar::Int(small)),
-            (Err(_), Ok(large)) => Ok(Scalar::UInt(large)),
-            (Err(_), Err(_)) => {
-                Err(PyValueError::new_err(format!("`init` is {index}, which fits neither int64 nor uint64")))
+        if let Ok(small) = index.extract::<i64>() {
+            return Ok(Scalar::Int(small));
+        }
+        if let Ok(large) = index.extract::<u64>() {
+            return Ok(Scalar::UInt(large));
+        }
+        // No integer type has it, and floats may.
+        return match index.extract::<f64>() {
+            Ok(float) => Ok(Scalar::Float(float)),
+            Err(_) => {
+                let bits: u64 = index.call_method0("bit_length")?.extract()?;
+                let message =
+                    format!("`init` is an integer of {bits} bits, which is beyond every element type");
+                Err(PyValueError::new_err(message))
             }
         };
     }

@@ -53,14 +53,15 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// ddof : float
 ///     Taken off the count in `var` and `std`.
 /// init : number, or dict by statistic
-///     One more element, of the type of `x`, for `absmax`, `all`, `any`, `max`, `min`, `prod` and `sum`. It starts their fold,
-///     so that a group without elements has a result.
+///     One more element, of the type of `x`, for `absmax`, `all`, `any`, `max`, `min`, `prod` and `sum`, and reducers of
+///     one's own. It starts their fold, so that a group without elements has a result.
 /// acc_dtype : dtype
 ///     Type of accumulators.
 /// dtype : dtype, or dict by statistic
-///     Type of results.
+///     Type of results. Counts and positions are refused in one that does not hold all that they may be.
 /// alpha, beta : float, or dict by statistic
-///     The result is `alpha * statistic + beta * out`.
+///     The result is `alpha * statistic + beta * out`. Positions that may be those of no element, under a mask or without
+///     NaN, take neither.
 /// out : array, list of arrays, or dict by statistic
 ///     Where results are written; of exactly their type and shape.
 /// fast_math, reproducible : bool

@@ -84,3 +84,21 @@ pub(crate) fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
+
+#[cfg(test)]
+mod tests {
+    /// The names that this file reads.
+    fn read_here() -> Vec<&'static str> {
+        include_str!("environment.rs").split('"').filter(|word| word.starts_with("COULIS_")).collect()
+    }
+
+    #[test]
+    fn the_page_tells_of_every_variable_of_its_own() {
+        let page = include_str!("../../../docs/environment.md");
+        let names: Vec<&str> = read_here().into_iter().filter(|name| *name != "COULIS_").collect();
+        assert!(names.len() >= 4, "{names:?}");
+        for name in names {
+            assert!(page.contains(&format!("| `{name}` |")), "{name}");
+        }
+    }
+}

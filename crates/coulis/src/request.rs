@@ -168,8 +168,8 @@ impl Request {
             && *out_dtypes == other.out_dtypes
             && (init.is_empty() && other.init.is_empty()
                 || format!("{init:?}") == format!("{:?}", other.init))
-            && *alpha == other.alpha
-            && *beta == other.beta
+            && same_bits(alpha, &other.alpha)
+            && same_bits(beta, &other.beta)
             && *threads == other.threads
             && *device == other.device
             && *plan == other.plan
@@ -180,6 +180,12 @@ impl Request {
     pub fn over(self, axes: &[i64]) -> Request {
         Request { axes: Some(axes.to_vec()), ..self }
     }
+}
+
+/// Whether the factors are the same and make the same results, which those that are 0 of either sign do not.
+fn same_bits(a: &BTreeMap<String, f64>, b: &BTreeMap<String, f64>) -> bool {
+    let bits = |factors: &BTreeMap<String, f64>| factors.values().map(|v| v.to_bits()).collect::<Vec<_>>();
+    a.keys().eq(b.keys()) && bits(a) == bits(b)
 }
 
 /// A result with its name: the op's, or `maxloc.value` and `maxloc.index`.

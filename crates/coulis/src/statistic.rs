@@ -43,7 +43,7 @@ impl OwnReducer {
         let mut letters = name.chars();
         let starts = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         if !starts || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            return refused(format!("a reducer's name is to be letters, digits and `_`, got `{name}`"));
+            return refused(format!("a reducer's name is to be ASCII letters, digits and `_`, got `{name}`"));
         }
         if coulis_reducers::find(name).is_ok() {
             return refused(format!(

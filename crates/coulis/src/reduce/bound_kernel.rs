@@ -38,6 +38,14 @@ impl BoundKernel {
         Ok(BoundKernel { compiled, bindings, infos, starts })
     }
 
+    /// Whether what the kernel has of each of these arrays is memory that they have, which may not be so of what is before them.
+    fn begins_within(&self, inputs: &[&Array]) -> bool {
+        inputs
+            .iter()
+            .zip(&self.starts)
+            .all(|(array, start)| array.storage().1.checked_add_signed(*start).is_some())
+    }
+
     /// The memory of arrays as the kernel sees it.
     pub fn windows<'a>(
         &self,
@@ -85,5 +93,15 @@ impl Parts {
             }
         };
         Ok(known().entry(alignment).or_insert(Arc::new(kernel)).clone())
+    }
+
+    /// As [`Parts::kernel_at`], for arrays of the host, of which nothing but themselves may be read.
+    pub(super) fn kernel_on_host(
+        &self,
+        alignment: Alignment,
+        inputs: &[&Array],
+    ) -> Result<Arc<BoundKernel>, Error> {
+        let kernel = self.kernel_at(alignment)?;
+        if kernel.begins_within(inputs) { Ok(kernel) } else { self.kernel_at(Alignment::Anywhere) }
     }
 }

@@ -63,7 +63,7 @@ impl Prepared {
             return Ok(());
         }
         let kernel = match self.alignment_on_host(inputs) {
-            Some(alignment) => &*self.0.kernel_at(alignment)?,
+            Some(alignment) => &*self.0.kernel_on_host(alignment, inputs)?,
             None => &self.0.kernel,
         };
         let mut windows = self.windows(kernel, inputs, priors, outputs)?;
