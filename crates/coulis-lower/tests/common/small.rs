@@ -54,3 +54,11 @@ pub fn buffer(name: &str, extent: impl Into<Expr>) -> Buffer {
 pub fn vectorized(var: &Var, lanes: i32, body: Stmt) -> Stmt {
     Stmt::for_(var.clone(), int(0), int(lanes), LoopKind::Vectorized, body)
 }
+
+/// Compares what passes make of a body, one after another, with its text.
+#[track_caller]
+pub fn check(passes: &[&str], body: Stmt, want: &str) {
+    let found = passes.iter().fold(body, |body, name| try_pass(name, body).expect("the pass runs"));
+    let got = coulis_ir::print::print_stmt(&found);
+    assert_eq!(got.trim_end(), want.trim(), "found:\n{got}");
+}
