@@ -36,9 +36,9 @@ pub enum Side {
     From,
 }
 
-/// What holds from the first cut on where that is one of guards on the lanes of vectors, and on no loop beside the one that is cut, all
-/// of which begin to fail there: that a vector is not whole. Later passes then write no code for whole ones.
-pub fn in_part_of_lanes(body: &Stmt, guards: &[Guard]) -> Option<Expr> {
+/// What holds from the first cut of the loop of `var` on where that is one of guards on the lanes of vectors, and on no loop beside it,
+/// all of which begin to fail there: that a vector is not whole. Later passes then write no code for whole ones.
+pub fn in_part_of_lanes(var: &Var, body: &Stmt, guards: &[Guard]) -> Option<Expr> {
     let mut loops: Vec<(Var, LoopKind, Expr)> = Vec::new();
     for_each_stmt(body, &mut |s| {
         if let Stmt::For { var, extent, kind, .. } = s {
@@ -55,7 +55,9 @@ pub fn in_part_of_lanes(body: &Stmt, guards: &[Guard]) -> Option<Expr> {
     let are_later = others.iter().all(|g| g.cut == first.fail);
     let last = Expr::int_of(lanes.as_int()? - 1, lane.dtype());
     let of_last = substitute_expr(&first.cond, &FastMap::from_iter([(lane.clone(), last)]));
-    (are_alike && are_later).then(|| of_last.logical_not())
+    // It is the last lane that fails first, and no bound of all lanes which none of them has.
+    let is_of_last = solve(&of_last, var, &Inside::new())?.cut == first.cut;
+    (are_alike && are_later && is_of_last).then(|| of_last.logical_not())
 }
 
 /// The variables of serial loops in a statement.

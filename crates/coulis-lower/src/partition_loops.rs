@@ -239,7 +239,8 @@ impl Partition {
             guards.map(|g| (g.cond.clone(), value)).collect()
         };
         let (known, lets) = (cuts.known, cuts.lets);
-        let in_part = self.cut_constant.then(|| in_part_of_lanes(&target.body, &guards)).flatten();
+        let in_part =
+            self.cut_constant.then(|| in_part_of_lanes(&target.var, &target.body, &guards)).flatten();
         let pieces = vec![
             (zero, wake.clone(), facts(false, &mut of(Side::From)), depth + 1),
             (wake, begin.clone(), Vec::new(), depth + 1),

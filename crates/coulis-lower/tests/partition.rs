@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::small::{buffer, check, float, int, size, var, vectorized};
+use common::small::{buffer, check, float, int, size, try_pass, var, vectorized};
 use coulis_ir::print::print_stmt;
 use coulis_ir::{LoopKind, Stmt};
 
@@ -123,6 +123,19 @@ for io in T.parallel((n + 63) // 64):
                 B[io * 64 + iv_cut * 8 + iv * 8 + lane_s] = T.float32(0)
 ",
     );
+}
+
+#[test]
+fn a_vector_past_a_cut_that_bounds_its_lanes_from_afar_may_be_whole() {
+    // Remainders are below 5, and no lane's is 4 here: from the cut on, where one could fail, all of them may pass.
+    let (n, iv, lane) = (size("n"), var("iv"), var("lane"));
+    let b = buffer("B", n.clone());
+    let place = iv.expr() * int(4) + (lane.expr() * int(5)).floormod(int(5));
+    let at = iv.expr() * int(4) + lane.expr();
+    let body = Stmt::if_(place.lt(n).likely(), Stmt::store(&b, vec![at], float(0.0)));
+    let nest = Stmt::range(iv, int(8), vectorized(&lane, 4, body));
+    let found = try_pass("partition_loops", nest).expect("the pass runs");
+    assert!(!print_stmt(&found).contains("not "), "{}", print_stmt(&found));
 }
 
 #[test]

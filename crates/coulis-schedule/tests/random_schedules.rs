@@ -60,7 +60,7 @@ fn try_step(s: &mut Schedule, [what, on, x, y]: Numbers) -> Result<(), ScheduleE
         return Ok(());
     };
     let small = i64::from(y % 5) + 1;
-    match what % 16 {
+    match what % 17 {
         0 | 1 => s.split(stage, &a, Split::Factor(small)).map(|_| ()),
         2 => s.split(stage, &a, Split::Nparts(small)).map(|_| ()),
         3 => {
@@ -86,6 +86,7 @@ fn try_step(s: &mut Schedule, [what, on, x, y]: Numbers) -> Result<(), ScheduleE
             s.cache_read(&tensor, MemScope::Local, &[stage.into()]).map(|_| ())
         }
         14 => s.cache_write(stage, MemScope::Local).map(|_| ()),
+        15 => s.begin(stage, &a, small).map(|_| ()),
         _ => s.unroll(stage, &a),
     }
 }

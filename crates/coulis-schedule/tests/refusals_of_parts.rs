@@ -77,6 +77,20 @@ fn cut_takes_folds_of_constant_length_that_it_leaves_elements_of() {
 }
 
 #[test]
+fn begin_takes_the_outermost_loop_of_a_fold() {
+    let (mut s, k) = rows(7);
+    refused(&mut s, |s| s.begin("B", &k, 0), "begin of `B`: length is to be at least 1, got 0");
+    s.begin("B", &k, 9).expect("all of them, and none behind");
+    let Fixture { mut s, k, .. } = fixture();
+    s.begin("B", &k, 4).expect("of any length");
+    refused(
+        &mut s,
+        |s| s.begin("B", &k, 2),
+        "begin: `k` is not an axis of `B`, whose own `k` is another one; its axes are `i`, `k`",
+    );
+}
+
+#[test]
 fn from_boundary_takes_rows_of_constant_length_and_readers_of_whole_rows() {
     let (mut s, k) = rows(13);
     let a = s.stage("B").expect("a stage").reads()[0].clone();

@@ -218,6 +218,45 @@ fn a_fold_of_partial_states_that_know_their_places_is_cut() {
 }
 
 #[test]
+fn a_fold_goes_on_from_its_first_elements() {
+    let (rows, length) = (n("n"), n("m"));
+    let a = input(&[rows.clone(), length.clone()], DType::I32, "A");
+    let start = input(from_ref(&rows), DType::I32, "start");
+    let k = reduce_axis(length, "k");
+    let from_start = |i: &[Var]| {
+        let fold = sum(a.at((&i[0], &k)), from_ref(&k))?;
+        fold.init(vec![start.at(i)])
+    };
+    let begun = compute(from_ref(&rows), "B", from_start).unwrap();
+    let sizes: [&[(&str, i64)]; 4] =
+        [&[("n", 3), ("m", 7)], &[("n", 2), ("m", 4)], &[("n", 1), ("m", 2)], &[("n", 2), ("m", 1)]];
+    for is_split in [false, true] {
+        let mut s = schedule(from_ref(&begun), &[a.clone(), start.clone()]);
+        let k = leaf(&s, "B", 1);
+        let head = s.begin("B", &k, 4).unwrap();
+        if is_split {
+            let k = leaf(&s, "B", 1);
+            let (outer, _) = s.split("B", &k, Split::Factor(2)).unwrap();
+            s.rfactor("B", &outer).unwrap();
+            let row = leaf(&s, "B", 0);
+            s.compute_at(head, "B", &row).unwrap();
+        }
+        run_everywhere(&s, &sizes);
+    }
+    // A number of elements that differs from row to row, of which the second has three.
+    let b = input(&[c(5), c(9)], DType::F32, "A");
+    let of_row = |i: &[Var]| {
+        let k = reduce_axis(i[0].expr() + c(2), "k");
+        sum(b.at((&i[0], &k)), from_ref(&k))
+    };
+    let t = compute(&[c(5)], "C", of_row).unwrap();
+    let mut s = schedule(from_ref(&t), from_ref(&b));
+    let k = leaf(&s, "C", 1);
+    s.begin("C", &k, 3).unwrap();
+    run_everywhere(&s, &[&[]]);
+}
+
+#[test]
 fn sizes_of_what_is_computed_in_a_loop_follow_its_variable() {
     let triangle = |rows: i32| {
         let a = input(&[c(rows), c(9)], DType::F32, "A");
