@@ -76,6 +76,8 @@ const BYTES_A_WIDE_STATE: i64 = 4;
 /// more to bring there than pieces of memory that follow each other save.
 const TOGETHER_BYTES: i64 = 32 << 10;
 const FEWEST_TOGETHER: i64 = 8;
+/// The part of its width by which a tile may be wider than fits, where the number of tiles is smaller by it.
+const A_LITTLE: i64 = 16;
 /// Rows of at most so many tiles whose states registers hold are walked one by one, tile after tile.
 const TILES_IN_REGISTERS: i64 = 2;
 
@@ -238,13 +240,15 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
     let whole = ceil_div(extent, lanes) * lanes;
     let budget = tile_bytes(facts, in_memory).max(i64::from(facts.target.vector_bytes));
     let widest = (budget / state_bytes(&facts.spec.reducer).max(1)).max(lanes).min(whole) / lanes * lanes;
+    // As few tiles as there may be, all about as wide: a little wider, sooner than a last one of a few outputs.
+    let least = ceil_div(extent, widest + widest / A_LITTLE);
+    let of_least = ceil_div(ceil_div(extent, least), lanes) * lanes;
     if !facts.parallel() {
-        return (widest, 1);
+        return (of_least, 1);
     }
     let outer = problem.n_outputs / extent.max(1);
     let threads = i64::from(facts.target.n_threads);
     let is_even = |n: i64| outer.saturating_mul(n) % threads == 0 || outer.saturating_mul(n) >= 8 * threads;
-    let least = ceil_div(extent, widest);
     if let Some(n) = (least..least + threads).find(|n| is_even(*n)) {
         let tile = ceil_div(ceil_div(extent, n), lanes) * lanes;
         let narrowest = match in_memory {
@@ -257,7 +261,7 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
         }
     }
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
-    (widest, fewer_chunks(facts, facts.chunks(outer * least, outermost)))
+    (of_least, fewer_chunks(facts, facts.chunks(outer * least, outermost)))
 }
 
 /// Bytes of the states that are folded together.

@@ -30,6 +30,8 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Bytes of an output for each of its threads, at least.
 const THREAD_BYTES: i64 = 64;
+/// Most threads of a block where there are fewer pieces than blocks that run at once.
+const BLOCK_OF_FEW: i64 = 512;
 /// Accesses of several elements that each thread has in flight, and of one.
 const IN_FLIGHT: [i64; 2] = [4, 8];
 /// Accesses of a piece from which on they begin at its first boundary.
@@ -83,7 +85,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let block = if state >= LARGE_STATE { BLOCK_OF_LARGE } else { BLOCK };
     let n_outputs = spec.problem.n_outputs.max(1);
     let steps = |threads: i64| ceil_div(outer.saturating_mul(words), threads);
-    let threads = floor_pow2(outer.saturating_mul(piece_bytes) / THREAD_BYTES)
+    let mut threads = floor_pow2(outer.saturating_mul(piece_bytes) / THREAD_BYTES)
         .min(floor_pow2(outer.saturating_mul(words)))
         .clamp(1, block);
     let rows = block / threads;
@@ -93,7 +95,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let wanted = facts.block_chunks(ceil_div(n_outputs, rows), steps(threads), FEWEST_STEPS * unroll, waves);
     let chunks = chunks_of(outer, wanted);
     if 2 * chunks < wanted {
-        return Err(Decline::new("pieces for all blocks", outer));
+        // A block of each piece, of as many more threads as there are fewer of them.
+        let wider = floor_pow2(threads * wanted / chunks).min(BLOCK_OF_FEW);
+        if 2 * chunks * wider < wanted * threads {
+            return Err(Decline::new("pieces for all blocks", outer));
+        }
+        threads = threads.max(wider);
     }
     let run = facts.short_run(lanes, unroll);
     let in_turn = chunks > 1 && piece_bytes >= TURN_BYTES;
