@@ -195,7 +195,19 @@ fn calls_at_the_edges_of_plans_have_one() {
         // More broadcast rows than a block has threads above each other.
         of(DType::F32, &[(125, 0, false), (6, 0, true), (4, 1, false)], 0, &["softmax"]),
     ];
-    check(calls.into_iter());
+    // Pieces of several outputs that lie apart and begin anywhere, each of which is a part of its own.
+    let strides = |shape: &[i64]| vec![shape[1] * (shape[2] + 2), shape[2] + 2, 1];
+    let pieces = |dtype, shape: &[i64], ops: &[&'static str]| {
+        let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: strides(shape) };
+        Call { input, axes: vec![1, 2], ops: ops.to_vec(), nan: NanPolicy::Propagate }
+    };
+    let apart = [
+        pieces(DType::F16, &[4, 120, 139_001], &["max"]),
+        pieces(DType::F32, &[4, 120, 139_001], &["argmax"]),
+        pieces(DType::BF16, &[12, 40, 100_001], &["sum", "mean", "var", "min", "max", "argmax"]),
+        pieces(DType::I8, &[3, 260, 300_007], &["sum"]),
+    ];
+    check(calls.into_iter().chain(apart));
 }
 
 /// The CUDA text of the kernel of a call of rows, behind its head.

@@ -29,7 +29,7 @@ pub(super) struct Found {
 pub(super) struct AtomFound {
     pub interval: Option<Interval>,
     /// How early a proof replaces it.
-    pub rank: Option<(usize, bool)>,
+    pub rank: Option<(usize, u32)>,
 }
 
 /// What was found out under the present facts.

@@ -231,17 +231,22 @@ impl Analyzer {
         polys
     }
 
-    /// How early a proof replaces an atom: later loops first, and what is made of a variable before the variable.
-    fn atom_rank(&self, id: AtomId) -> (usize, bool) {
+    /// How early a proof replaces an atom: later loops first, and what is made of others before these.
+    fn atom_rank(&self, id: AtomId) -> (usize, u32) {
         let atom = match self.caches.borrow().atoms.at(id as usize) {
             Some((_, AtomFound { rank: Some(known), .. })) => return *known,
             Some((atom, _)) => atom.clone(),
-            None => return (0, false),
+            None => return (0, 0),
         };
         let found = match &*atom {
-            Atom::Leaf(expr) => (self.loop_depth(expr).map_or(0, |depth| depth + 1), expr.as_var().is_none()),
+            Atom::Leaf(expr) => {
+                (self.loop_depth(expr).map_or(0, |depth| depth + 1), u32::from(expr.as_var().is_none()))
+            }
             Atom::Div(poly, _) | Atom::Mod(poly, _) => {
-                (poly.atoms().into_iter().map(|id| self.atom_rank(id).0).max().unwrap_or(0), true)
+                let inner: Vec<(usize, u32)> =
+                    poly.atoms().into_iter().map(|id| self.atom_rank(id)).collect();
+                let depth = inner.iter().map(|rank| rank.0).max().unwrap_or(0);
+                (depth, 1 + inner.iter().map(|rank| rank.1).max().unwrap_or(0))
             }
         };
         if let Some(slot) = self.caches.borrow_mut().atoms.at_mut(id as usize) {

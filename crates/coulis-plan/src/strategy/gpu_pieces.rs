@@ -32,6 +32,8 @@ pub static STRATEGY: Strategy = Strategy {
 const THREAD_BYTES: i64 = 64;
 /// Most threads of a block where there are fewer pieces than blocks that run at once.
 const BLOCK_OF_FEW: i64 = 512;
+/// The part of all threads of the machine that have a piece then, at least.
+const FEWEST_RUNNING: (i64, i64) = (1, 4);
 /// Accesses of several elements that each thread has in flight, and of one.
 const IN_FLIGHT: [i64; 2] = [4, 8];
 /// Accesses of a piece from which on they begin at its first boundary.
@@ -96,11 +98,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let chunks = chunks_of(outer, wanted);
     if 2 * chunks < wanted {
         // A block of each piece, of as many more threads as there are fewer of them.
-        let wider = floor_pow2(threads * wanted / chunks).min(BLOCK_OF_FEW);
-        if 2 * chunks * wider < wanted * threads {
+        threads = floor_pow2(threads * wanted / chunks).min(BLOCK_OF_FEW).max(threads);
+        let running = n_outputs.saturating_mul(chunks).saturating_mul(threads);
+        if FEWEST_RUNNING.0 * i64::from(facts.target.n_threads) > FEWEST_RUNNING.1 * running {
             return Err(Decline::new("pieces for all blocks", outer));
         }
-        threads = threads.max(wider);
     }
     let run = facts.short_run(lanes, unroll);
     let in_turn = chunks > 1 && piece_bytes >= TURN_BYTES;

@@ -72,3 +72,16 @@ fn of_a_product_that_is_at_least_1_both_factors_are_where_one_is_not_negative() 
     unknown.bind(&f, &Expr::int(0), &(less(&n) * less(&m)));
     assert!(!unknown.can_prove(&there(&n)) && !unknown.can_prove(&there(&m)));
 }
+
+#[test]
+fn the_next_boundary_is_not_before_a_place_that_is_made_of_quotients() {
+    // The quotient by 8 holds the others, and is bounded before they are.
+    let (block, mut a) = (Var::new("block", DType::I64), Analyzer::new());
+    let c = |n: i128| Expr::int_of(n, DType::I64);
+    a.bind(&block, &c(0), &c(48));
+    let (row, piece) = (block.expr().floormod(c(4)), block.expr().floordiv(c(4)));
+    let place = row * c(166_836) + piece * c(13_903);
+    let ahead = (place.clone() + c(7)).floordiv(c(8)) * c(8) - place;
+    assert!(a.can_prove(&ahead.clone().ge(c(0))) && a.can_prove(&ahead.clone().lt(c(8))));
+    assert!(!a.can_prove(&ahead.ge(c(1))), "a place may be a boundary");
+}
