@@ -12,8 +12,8 @@ use crate::sizes::{in_trace, size_of_name};
 use crate::stage::StageId;
 use crate::trace::{Arg, Step, spelling};
 
-mod begin;
-mod bind;
+pub mod begin;
+pub mod bind;
 pub mod cache_read;
 pub mod cache_write;
 pub mod clamp;
