@@ -26,7 +26,10 @@ use std::cell::RefCell;
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs, substitute_stmt};
+use coulis_ir::visit::{
+    any_stmt, for_each_expr, for_each_stmt, map_children as map_expr_children, stmt_exprs, substitute_expr,
+    substitute_stmt,
+};
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
 
 use crate::affine::{conjuncts, product, sum, uses, widen};
@@ -275,7 +278,12 @@ impl<'k> Vectorizer<'k> {
                 }
                 // Lanes whose stores do not happen have their old element read, so that the place is accessed in any case.
                 let here = self.eager().beside_access(buffer, indices).beside(value);
-                let mut value = lanes.vector(value, &here)?;
+                let mut value = match (lanes.vector(value, &here), mask) {
+                    (Err(NotAVector), None) if self.by_lane && has_neighbours(&at) => {
+                        return Ok(between_accesses(buffer, at, value, lanes, &here));
+                    }
+                    (made, _) => made?,
+                };
                 if let Some(mask) = mask {
                     let old = Expr::load(buffer.clone(), vec![at.clone()]);
                     value = Expr::select(lanes.vector(mask, &here)?, value, old);
@@ -478,7 +486,7 @@ impl<'k> Vectorizer<'k> {
         if in_a_loop {
             let lane = lanes.var.renamed(&format!("{}_s", lanes.var.name()));
             let map = FastMap::from_iter([(lanes.var.clone(), lane.expr())]);
-            let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
+            let mask = mask.map(|m| substitute_expr(m, &map));
             let passes = widen(lane.expr(), dtype).lt(n.expr());
             let passes = mask.map_or(passes.clone(), |mask| passes.and(mask));
             let count = Expr::int_of(i128::from(lanes.count), lanes.var.dtype());
@@ -487,7 +495,7 @@ impl<'k> Vectorizer<'k> {
         for lane in 0..if self.by_lane && !in_a_loop { lanes.count } else { 0 } {
             let at = Expr::int_of(i128::from(lane), lanes.var.dtype());
             let map = FastMap::from_iter([(lanes.var.clone(), at)]);
-            let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
+            let mask = mask.map(|m| substitute_expr(m, &map));
             let passes = int(lane).lt(n.expr());
             let passes = mask.map_or(passes.clone(), |mask| passes.and(mask));
             pieces.push(Stmt::if_(passes, copy_with(body, &map)));
@@ -508,7 +516,7 @@ impl<'k> Vectorizer<'k> {
             let passing_at = at.clone();
             let map = FastMap::from_iter([(lanes.var.clone(), at)]);
             let copy = copy_with(body, &map);
-            let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
+            let mask = mask.map(|m| substitute_expr(m, &map));
             let part = match (length, mask) {
                 (1, Some(mask)) => Stmt::if_(mask, copy),
                 (1, None) => copy,
@@ -542,6 +550,53 @@ impl<'k> Vectorizer<'k> {
         let choice = Stmt::If { cond: all_pass, then: whole, otherwise: Some(Box::new(pieces)) };
         Stmt::let_(n, passing, choice)
     }
+}
+
+/// Whether each lane accesses the element behind that of the lane before.
+fn has_neighbours(at: &Expr) -> bool {
+    matches!(at.node(), Node::Ramp(_, stride) if stride.is_int(1))
+}
+
+/// A store of a value that is no vector, as some of what it reads is not side by side: what is comes as vectors, lanes are
+/// computed one by one, and their results leave as a vector.
+fn between_accesses(buffer: &Buffer, at: Expr, value: &Expr, lanes: &Lanes, here: &Eager) -> Stmt {
+    let dtype = lanes.var.dtype();
+    let int = |n: u32| Expr::int_of(i128::from(n), dtype);
+    let all = || Expr::ramp(int(0), int(1), lanes.count);
+    let own = |name: &str, of: &Expr| Buffer::new(name, of.dtype(), vec![int(lanes.count)], MemScope::Local);
+    let mut words: Vec<(Expr, Buffer)> = Vec::new();
+    let mut steps = Vec::new();
+    for_each_expr(value, &mut |e| {
+        let Node::Load(from, indices) = e.node() else { return };
+        let [index] = indices.as_slice() else { return };
+        let Ok(place) = lanes.index(index) else { return };
+        let is_new = !words.iter().any(|(load, _)| load == e);
+        if is_new && from.scope != MemScope::Local && has_neighbours(&place) && here.is_total(e) {
+            let word = own(&format!("{}_lanes", from.name), e);
+            steps.push(Stmt::store(&word, vec![all()], Expr::load(from.clone(), vec![place])));
+            words.push((e.clone(), word));
+        }
+    });
+    let result = own(&format!("{}_lanes", buffer.name), value);
+    for lane in 0..lanes.count {
+        let loads = words.iter().map(|(load, word)| (load.clone(), word.at(vec![int(lane)])));
+        let of_words = with_known(value, &mut loads.collect());
+        let of_lane = substitute_expr(&of_words, &FastMap::from_iter([(lanes.var.clone(), int(lane))]));
+        steps.push(Stmt::store(&result, vec![int(lane)], of_lane));
+    }
+    steps.push(Stmt::store(buffer, vec![at], Expr::load(result.clone(), vec![all()])));
+    let buffers = words.into_iter().map(|(_, word)| word).chain([result]);
+    buffers.fold(Stmt::seq(steps), |body, buffer| Stmt::allocate(buffer, body))
+}
+
+/// The expression with others in the place of those that are known; it learns what becomes of the rest.
+fn with_known(expr: &Expr, known: &mut FastMap<Expr, Expr>) -> Expr {
+    if let Some(done) = known.get(expr) {
+        return done.clone();
+    }
+    let new = map_expr_children(expr, &mut |child| with_known(child, known));
+    known.insert(expr.clone(), new.clone());
+    new
 }
 
 /// Whether an element of a thread's own memory is chosen by the variable: such memory is registers only where none is.

@@ -183,6 +183,9 @@ pub struct Sketch {
     /// Whether accesses begin at the first boundary of each row, and what is before it and behind the last is folded apart; of rows that
     /// are kept, what is before it follows at the end.
     pub peeled: bool,
+    /// Whether threads that share a fold take every so many steps of all reduced dimensions, rather than of the innermost, of which
+    /// some would have one fewer: each step of a run would then be one under a condition, and read when those before it are folded.
+    pub shares_all: bool,
     /// Whether steps are dealt to those in turn, rather than as many neighbours to each.
     pub in_turn: bool,
     /// Whether blocks sweep memory: each folds one piece, all of whose accesses it asks for at once or in few turns, in the order of
@@ -534,6 +537,7 @@ impl Facts<'_> {
             written_out: 0,
             chunks: 1,
             peeled: false,
+            shares_all: false,
             in_turn: false,
             swept: false,
             cuts_inner: false,

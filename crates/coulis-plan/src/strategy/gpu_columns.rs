@@ -12,13 +12,15 @@ use coulis_ir::{Attr, MemScope, QuickStep, Rewalk, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES};
+use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES, gathering_of_byte};
 use super::gpu_steps::{Finish, Fold, as_one, fold_chunks_beside, split_fold, split_turns};
 use super::steps::{same_axis, stage_of};
 use super::waves::{
     UNIT_THREADS, are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident,
 };
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
+use super::{
+    Decline, Facts, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2, gcd, state_bytes,
+};
 use crate::constants::Constants;
 use crate::program::{Spec, Statement};
 use crate::room::word_bytes;
@@ -91,6 +93,8 @@ const WORD_BYTES: usize = 4;
 const MANY_PARTS: i64 = 512 << 10;
 /// The part of the input's bytes that the partial states of rows that are joined take at most.
 const PARTIAL: i64 = 64;
+/// The same where accesses would be of less than a word otherwise.
+const PARTIAL_OF_WORDS: i64 = 16;
 /// The same where they are whole lines.
 const PARTIAL_OF_LINES: i64 = 128;
 /// Bytes of a state that is light: bringing many of them together at the end costs less than lines that are read by two blocks.
@@ -164,6 +168,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let block =
         if leaves_many && has_room && is_large { i64::from(facts.target.block.threads) } else { BLOCK };
     let threads = floor_pow2((rows / at_least).clamp(1, (block / side_by_side).max(1)));
+    let bytes = facts.spec.inputs[0].bytes();
+    // Columns of a few words in each of many panels: the less of what is folded of one is brought together.
+    let threads = match joined {
+        1 => facts.gathering_threads(threads, 1, rows.saturating_mul(bytes as i64), gathering_of_byte(facts)),
+        _ => threads,
+    };
     // Blocks of so little begin no sooner than others end: fewer of them have more threads.
     let n_strips = n_outer.saturating_mul(ceil_div(words, side_by_side));
     let stored: i64 = facts.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
@@ -171,7 +181,6 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let side_by_side = if is_crowd { BLOCK.max(side_by_side) } else { side_by_side };
     let turns = ceil_div(rows, threads);
     let is_work = narrow > 1 && state >= LARGE_STATE;
-    let bytes = facts.spec.inputs[0].bytes();
     let has_runs = facts.short_run(1, floor_pow2(turns.clamp(1, LONGEST_RUN))) > 1;
     let has_several = quick.is_some_and(|quick| quick.identity.len() > 1);
     let is_byte = bytes == 1 && state <= LIGHT_STATE && has_runs && has_several;
@@ -202,7 +211,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let mut at_once = units * resident;
     let parts = (at_once / n_blocks.max(1)).saturating_mul(row).saturating_mul(state);
     let has_many_parts = parts > MANY_PARTS && (bytes > 1 || n_blocks == 1);
-    if joined > 1 && (has_many_parts || is_large && bytes > 1) {
+    let is_late = facts.has_swift_memory() && calls_functions(&facts.spec.reducer.combine);
+    if joined > 1 && !is_late && (has_many_parts || is_large && bytes > 1) {
         let busy = match bytes {
             WORD_BYTES if is_large => BUSY_OF_WORDS,
             _ if narrow > 1 && run > 1 && run * access <= IN_FLIGHT => BUSY_OF_SHORT,
@@ -211,7 +221,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         at_once = units * (busy / together.max(1)).clamp(1, resident);
     }
     // Blocks that have more work than memory has bytes for them wait for the last of their wave.
-    let wanted = match n_blocks > at_once && is_work && is_large {
+    let wanted = match n_blocks > at_once && (is_work && is_large || resident == 1) {
         true => balanced(n_blocks, at_once),
         false => filled(n_blocks, at_once, units * resident),
     };
@@ -244,6 +254,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         run,
         one_run: run == 1 && facts.is_one_run(turns) && (block == BLOCK || lanes * run_bytes <= THREAD_RUN),
         threads,
+        shares_all: joined == 1 && threads > 1 && innermost % threads != 0,
         rows: outer,
         chunks,
         joined,
@@ -282,7 +293,7 @@ fn joined_rows(facts: &Facts, constant: &Constants, most_lanes: i64) -> Option<(
         return None;
     }
     let widest = spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
-    let mut lanes = (i64::from(facts.target.vector_bytes) / widest).min(most_lanes);
+    let most = (i64::from(facts.target.vector_bytes) / widest).min(most_lanes);
     let begins = |lanes: i64| {
         arrays.clone().all(|a| {
             (0..outermost.len()).all(|d| constant.stride(dims, a, d).is_some_and(|s| s % lanes == 0))
@@ -293,25 +304,24 @@ fn joined_rows(facts: &Facts, constant: &Constants, most_lanes: i64) -> Option<(
         let partial = spec.problem.n_outputs.saturating_mul(joined).saturating_mul(state);
         rows.extent / joined >= FEWEST && partial <= facts.input_bytes() / part
     };
-    while lanes > 1 {
-        let joined = lanes / gcd(inner.extent, lanes);
-        if enough(joined, PARTIAL) && begins(lanes) {
-            if joined == 1 {
-                return None;
-            }
-            // Strips of whole lines begin where lines do, so that no line is read by two blocks; rows of few strips are read
-            // nearly as one piece anyway.
-            let line = LINE_BYTES / widest;
-            let of_lines = line / gcd(inner.extent, line);
-            let strips = ceil_div(inner.extent * joined / lanes, 2 * i64::from(facts.target.warp));
-            let is_light = facts.input_bytes() >= LARGE && state <= LIGHT_STATE;
-            let by_lines =
-                strips > MOST_BESIDE && is_light && enough(of_lines, PARTIAL_OF_LINES) && begins(line);
-            return Some((lanes, if by_lines { of_lines } else { joined }));
-        }
-        lanes /= 2;
+    let suits = |lanes: i64, part: i64| enough(lanes / gcd(inner.extent, lanes), part) && begins(lanes);
+    let halves = || std::iter::successors(Some(most), |lanes| Some(lanes / 2)).take_while(|lanes| *lanes > 1);
+    let is_word = |lanes: &i64| lanes * widest >= WORD_BYTES as i64;
+    let in_words = || halves().filter(is_word).find(|lanes| suits(*lanes, PARTIAL_OF_WORDS));
+    let lanes = halves().find(|lanes| suits(*lanes, PARTIAL));
+    let lanes = lanes.filter(is_word).or_else(in_words).or(lanes)?;
+    let joined = lanes / gcd(inner.extent, lanes);
+    if joined == 1 {
+        return None;
     }
-    None
+    // Strips of whole lines begin where lines do, so that no line is read by two blocks; rows of few strips are read
+    // nearly as one piece anyway.
+    let line = LINE_BYTES / widest;
+    let of_lines = line / gcd(inner.extent, line);
+    let strips = ceil_div(inner.extent * joined / lanes, 2 * i64::from(facts.target.warp));
+    let is_light = facts.input_bytes() >= LARGE && state <= LIGHT_STATE;
+    let by_lines = strips > MOST_BESIDE && is_light && enough(of_lines, PARTIAL_OF_LINES) && begins(line);
+    Some((lanes, if by_lines { of_lines } else { joined }))
 }
 
 /// Accesses of a row that stand side by side in a block: a warp of them where rows are whole warps, or else the row cut into

@@ -120,6 +120,9 @@ const LEAST_PIECE: i64 = 4 << 10;
 const PIECE_OF_STATE: i64 = 2 << 10;
 /// The same where memory is swift, of states that are half as large as large ones.
 const PIECE_OF_SWIFT: i64 = 16 << 10;
+/// The same of elements of one byte that may be walked again: by the end of the first runs of a thread most values have been seen, so
+/// that the later ones are not walked again.
+const PIECE_OF_BYTES: i64 = 64 << 10;
 /// Fewest bytes of pieces that a block takes one after another there, of states that are not small.
 const LEAST_TOGETHER: i64 = 16 << 10;
 /// Elements of an access below which they are wide.
@@ -207,6 +210,13 @@ pub fn may_peel(facts: &Facts) -> bool {
     inputs.len() == 1 && is_plain && claims.associative && claims.commutative && facts.reads_elements()
 }
 
+/// Work that bringing states together may take for each byte of elements; see [`GATHERING`].
+pub fn gathering_of_byte(facts: &Facts) -> i64 {
+    let widest = facts.spec.inputs.iter().map(|input| input.bytes()).max().unwrap_or(1);
+    let width = [1, 2].iter().filter(|bytes| widest > **bytes).count();
+    facts.by_memory(GATHERING_OF_SWIFT, GATHERING)[width]
+}
+
 /// Whether states are small, so that threads have little to do beside reading.
 pub fn is_light(facts: &Facts) -> bool {
     let reducer = &facts.spec.reducer;
@@ -273,8 +283,9 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
     if !(is_large && are_few && is_wide && is_plain && gains) {
         return None;
     }
+    let are_seen = passes && n_bytes == 1 && is_walked_again(facts);
     let block = match (passes, is_light(facts)) {
-        (true, _) if are_wide => BLOCK_OF_WIDE,
+        (true, _) if are_wide || are_seen => BLOCK_OF_WIDE,
         (false, true) => BLOCK_OF_SWEEP,
         _ => BLOCK_OF_STATES,
     };
@@ -293,7 +304,11 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
     let most = (bytes / state.max(1)).min(MOST_CHUNKS);
     let counts = facts.has_swift_memory() && state >= LARGE_STATE / 2;
     let of_state = if counts { PIECE_OF_SWIFT } else { PIECE_OF_STATE };
-    let least = if passes || is_light(facts) { LEAST_PIECE } else { LEAST_PIECE.max(state * of_state) };
+    let least = match passes || is_light(facts) {
+        true if are_seen => PIECE_OF_BYTES,
+        true => LEAST_PIECE,
+        false => LEAST_PIECE.max(state * of_state),
+    };
     if outer > most {
         return None;
     }
@@ -397,10 +412,8 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         if is_split || is_long || facts.spec.map.is_some() {
             return threads;
         }
-        let widest = facts.spec.inputs.iter().map(|input| input.bytes()).max().unwrap_or(1);
-        let width = [1, 2].iter().filter(|bytes| widest > **bytes).count();
-        let per_byte = facts.by_memory(GATHERING_OF_SWIFT, GATHERING)[width];
-        facts.gathering_threads(threads, FEWEST_TOGETHER, outer.saturating_mul(row_bytes), per_byte)
+        let output_bytes = outer.saturating_mul(row_bytes);
+        facts.gathering_threads(threads, FEWEST_TOGETHER, output_bytes, gathering_of_byte(facts))
     };
     let (part, of) = AT_ONCE_WITH_WORDS;
     let (threads, with_words) = (at_once(n_threads / CROWD_OF_LARGE), at_once(n_threads * part / of));

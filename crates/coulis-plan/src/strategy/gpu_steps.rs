@@ -53,9 +53,12 @@ pub fn split_fold(
         let (word, within) = s.split(state, &words, Split::Factor(lanes))?;
         (words, lane) = (word, Some(within));
     }
+    if sketch.shares_all && !outer.is_empty() {
+        words = s.fuse(state, &outer.iter().chain([&words]).cloned().collect::<Vec<_>>())?;
+    }
     // What the threads of a block share stays together, so turns are cut into chunks, not elements.
     let (mut turn, thread) = s.split(state, &words, Split::Factor(sketch.threads))?;
-    if !outer.is_empty() {
+    if !sketch.shares_all && !outer.is_empty() {
         let turns: Vec<IterVar> = outer.iter().chain([&turn]).cloned().collect();
         turn = s.fuse(state, &turns)?;
     }

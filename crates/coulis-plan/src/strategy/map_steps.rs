@@ -11,7 +11,7 @@ use super::steps::{Site, place, stage_of, stream_results};
 use super::{
     Decline, Facts, LINE_BYTES, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd,
 };
-use crate::constants::NEAR;
+use crate::constants::{Constants, NEAR};
 use crate::problem::Dim;
 use crate::program::{Map, OutputSpec, Spec, Statement};
 
@@ -22,6 +22,8 @@ pub struct MapSketch {
     pub inside: bool,
     /// Elements of one vector operation.
     pub lanes: i64,
+    /// Whether the vectors of a nest of its own go on from one row to the next, as elements and results each are one piece of memory.
+    pub joined: bool,
     /// Accesses of each thread of a nest of its own, on machines with threads.
     pub each: i64,
     /// Outer loops of a nest of its own that are spread over threads as one.
@@ -64,6 +66,10 @@ const SIDE_BY_SIDE: i64 = 64;
 pub const ACROSS: i64 = 32;
 /// See [`ACROSS`].
 pub const ALONG: i64 = BLOCK / ACROSS;
+/// Columns whose statistics lie in a line or two of memory, at most.
+const FEW_COLUMNS: i64 = 64;
+/// Neighbours of an access, at most, whose statistics come from several lines.
+const LANES_APART: i64 = 2;
 /// Longest rows of which a block maps several, whose results are neighbours then.
 const LONGEST_OF_SEVERAL: i64 = 128;
 /// Bytes of results from which on a map of its own pays on machines with threads.
@@ -130,6 +136,9 @@ impl Facts<'_> {
             Machine::Loops => self.map_lanes(),
             Machine::Threads => self.word_lanes(&sketch.constant),
         };
+        let of_piece = self.lanes_of_piece(&sketch.constant);
+        let joined = Machine::of(self.target) == Machine::Threads && across.is_none() && of_piece > lanes;
+        let lanes = if joined { of_piece } else { lanes };
         // Narrow accesses are several a thread: blocks of so little begin no sooner than others end.
         let widest = self.spec.inputs.iter().map(|dtype| dtype.bytes() as i64).max().unwrap_or(1);
         let each = (i64::from(self.target.vector_bytes) / (lanes * widest)).clamp(1, MOST_OF_THREAD);
@@ -142,7 +151,34 @@ impl Facts<'_> {
         let fused = fused.count();
         let parts = if fused == outer.len() && pieces < PIECES { PIECES } else { 1 };
         let parts = if last.extent >= parts * lanes { parts } else { 1 };
-        Sketch { map: MapSketch { lanes, each, fused, parts, across, ..sketch.map }, ..sketch }
+        Sketch { map: MapSketch { lanes, joined, each, fused, parts, across, ..sketch.map }, ..sketch }
+    }
+
+    /// Neighbours that one access takes where elements and results of a map are each one piece of memory, so that a row goes on in the
+    /// access that the one before ended in; 1 where they are not.
+    fn lanes_of_piece(&self, constant: &Constants) -> i64 {
+        let Some(map) = &self.spec.map else { return 1 };
+        let dims = &self.spec.problem.dims;
+        let arrays = || (0..self.spec.n_read()).chain([self.spec.n_read() + map.beside.len()]);
+        let mut behind = 1;
+        for (d, dim) in dims.iter().enumerate().rev() {
+            if !constant.extents[d] || arrays().any(|array| dim.strides[array] != behind) {
+                return 1;
+            }
+            behind = behind.saturating_mul(dim.extent);
+        }
+        let widest = self.spec.inputs.iter().map(|dtype| dtype.bytes() as i64).max().unwrap_or(1);
+        // Statistics of columns come lane by lane: those of a few columns from one line or two, of more from as many as there are lanes
+        // between those of neighbouring threads.
+        let are_apart = dims
+            .last()
+            .is_some_and(|last| !last.is_reduced() && (last.extent > FEW_COLUMNS || dims.len() > 2));
+        let most = if are_apart { LANES_APART } else { i64::from(self.target.vector_bytes) / widest };
+        let mut lanes = most.min(floor_pow2(behind));
+        while arrays().any(|array| self.spec.offset(array) % lanes != 0) {
+            lanes /= 2;
+        }
+        lanes
     }
 
     /// Lanes that fill a vector with values of the type in which the map computes.
@@ -250,8 +286,13 @@ pub fn map_after(
     loops.push(inner.clone());
     s.reorder(stage, &loops)?;
     loops.pop();
-    let MapSketch { lanes, each, fused, parts, .. } = sketch.map;
+    let MapSketch { lanes, joined, each, fused, parts, .. } = sketch.map;
     let mut word = inner;
+    if joined && !loops.is_empty() {
+        loops.push(word);
+        word = s.fuse(stage, &loops)?;
+        loops.clear();
+    }
     if lanes > 1 {
         let (words, lane) = s.split(stage, &word, Split::Factor(lanes))?;
         s.vectorize(stage, &lane)?;

@@ -49,7 +49,9 @@ const RUN_OF_DOUBLES: u32 = 8;
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let (reducer, shift, total) = shift_and_sum(request)?;
-    let result = &shift.cast(DType::F64) + &Expr::call1(Intrinsic::Log, total);
+    // Beside what exponentials in `float32` err by, their logarithm in it is nothing, and rows may be short.
+    let dtype = if shift.dtype() == DType::F32 { DType::F32 } else { DType::F64 };
+    let result = &shift.cast(dtype) + &Expr::call1(Intrinsic::Log, total.cast(dtype));
     let finish = Lambda { body: vec![result], ..reducer.finish };
     let results = vec![Field { name: "value".to_owned(), dtype: statistic_result(request) }];
     Ok(Reducer { finish, results, ..reducer })

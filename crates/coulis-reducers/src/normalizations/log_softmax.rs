@@ -1,6 +1,6 @@
 //! Logarithm of softmax.
 
-use coulis_ir::{Expr, Intrinsic};
+use coulis_ir::{DType, Expr, Intrinsic};
 
 use super::softmax::{FACTOR, TwoFolds, exact_shift_and_sum, no_quotient};
 use crate::catalogue::logsumexp;
@@ -46,7 +46,9 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
     let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;
     let nan = Expr::float(f64::NAN, total.dtype());
     let none = no_quotient(&shift, &total);
-    let log = Expr::select(none, nan, Expr::call1(Intrinsic::Log, total));
+    let dtype = if shift.dtype() == DType::F32 { DType::F32 } else { DType::F64 };
+    let log = Expr::call1(Intrinsic::Log, total.cast(dtype)).cast(nan.dtype());
+    let log = Expr::select(none, nan, log);
     let (shift, of_row, d) = parts.less("shift", shift);
     let (log, log_of_row) = parts.row("log", log);
     let log_of_element = log.expr().cast(parts.result());
