@@ -16,11 +16,14 @@ use crate::program::{Folds, Spec, Statement};
 use crate::room::Room;
 use work::{stepped, work_of};
 
+mod access;
 mod ahead;
 mod cluster;
 mod columns;
 mod gpu_across;
+mod gpu_beside;
 mod gpu_columns;
+mod gpu_finish;
 mod gpu_kept_columns;
 mod gpu_kept_rows;
 mod gpu_kept_slabs;
@@ -32,6 +35,7 @@ mod gpu_rows;
 mod gpu_short_rows;
 mod gpu_steps;
 mod interleaved;
+mod joined;
 mod kept;
 mod map_steps;
 mod near_columns;
@@ -68,6 +72,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &gpu_kept_columns::STRATEGY,
     &gpu_short_rows::STRATEGY,
     &gpu_odd_rows::STRATEGY,
+    &gpu_beside::STRATEGY,
     &gpu_pieces::STRATEGY,
     &gpu_rows::STRATEGY,
     &gpu_across::STRATEGY,
@@ -207,6 +212,8 @@ pub struct Sketch {
     /// Rows that are walked as one, where one alone is no whole number of accesses; 1 is each by itself. On machines without
     /// blocks of threads, rows that are walked side by side: of several outputs where these end together, else of one.
     pub joined: i64,
+    /// Reduced neighbours each of which is folded as if it were kept, and with those beside it at the end; 1 is none.
+    pub beside: i64,
     /// Blocks that a multiprocessor is to hold, for which the compiler leaves registers; 0 is as many as come.
     pub resident: i64,
     /// Threads by which the block that ends last folds the parts of a fold; 0 is a second launch for that.
@@ -410,40 +417,6 @@ impl Facts<'_> {
         Constants { extents, ..self.plain().constant }
     }
 
-    /// Neighbours along the innermost dimension that one access of every input takes, where `constant` is written
-    /// into the kernel: a power of two, 1 where some input has none, or has rows that do not all begin
-    /// where such an access may.
-    pub fn word_lanes(&self, constant: &Constants) -> i64 {
-        self.word_lanes_of(self.spec.n_read(), constant)
-    }
-
-    /// The same of the first `n_arrays` arrays of the problem.
-    fn word_lanes_of(&self, n_arrays: usize, constant: &Constants) -> i64 {
-        let dims = &self.spec.problem.dims;
-        let widest = self.spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
-        let Some(inner) = dims.last() else { return 1 };
-        let mut lanes = (i64::from(self.target.vector_bytes) / widest).min(floor_pow2(inner.extent)).max(1);
-        // The last access of a row that others follow is in the row.
-        while dims.len() > 1 && inner.extent % lanes != 0 {
-            lanes /= 2;
-        }
-        for array in 0..n_arrays {
-            if inner.strides[array] != 1 {
-                return 1;
-            }
-            while self.spec.offset(array) % lanes != 0 {
-                lanes /= 2;
-            }
-            for d in 0..dims.len() - 1 {
-                let Some(stride) = constant.stride(dims, array, d) else { return 1 };
-                while stride % lanes != 0 {
-                    lanes /= 2;
-                }
-            }
-        }
-        lanes
-    }
-
     /// Threads that fold one output of `bytes` bytes, at most `most`, which is a power of two, at least `fewest`: so many that
     /// bringing their states together and finishing the output is at most `per_byte` work for a byte, in bytes that operations
     /// make. Each thread combines two states as often as there are half as many left, for which what it is handed counts twice.
@@ -547,6 +520,7 @@ impl Facts<'_> {
             of_rows: None,
             first: None,
             joined: 1,
+            beside: 1,
             resident: 0,
             last_threads: 0,
             last_blocks: 1,

@@ -75,6 +75,31 @@ fn channels_of_odd_images_are_folded_as_whole_pieces() {
 }
 
 #[test]
+fn few_reduced_neighbours_are_columns_that_are_folded_with_each_other_at_the_end() {
+    let mut n_beside = 0;
+    for (turn, (dtype, ops)) in KINDS.into_iter().enumerate() {
+        for (at, (shape, strides)) in [
+            ([1, 700, 3, 4], [8400, 12, 4, 1]),
+            ([1, 900, 2, 4], [0, 24, 12, 1]),
+            ([1, 300, 7, 9], [0, 63, 9, 1]),
+            ([3, 410, 5, 2], [4100, 10, 2, 1]),
+            ([2, 500, 1, 13], [0, 20, 17, 1]),
+            ([1, 800, 33, 3], [0, 99, 3, 1]),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let special = [Special::Zeros, Special::All, Special::Nan][(turn + at) % 3];
+            let x = view(dtype, &shape, &strides, [0, 1, 4][(turn + 2 * at) % 3], special);
+            let warp = if at % 2 == 0 { 32 } else { 64 };
+            n_beside += i64::from(exact(&x, ops, &[1, 3], warp) == "gpu_beside");
+            n_beside += i64::from(exact(&x, ops, &[0, 1, 3], warp) == "gpu_beside");
+        }
+    }
+    assert!(n_beside >= 40, "{n_beside} of 72");
+}
+
+#[test]
 fn positions_of_permuted_arrays_are_theirs_and_not_those_of_memory() {
     for (shape, strides) in
         [([4, 500], [1, 4]), ([33, 60], [1, 33]), ([60, 33], [-33, 1]), ([2, 300], [1, 3])]

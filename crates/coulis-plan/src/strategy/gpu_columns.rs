@@ -12,16 +12,15 @@ use coulis_ir::{Attr, MemScope, QuickStep, Rewalk, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
+use super::gpu_finish::{Finish, fold_chunks_beside};
 use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES, gathering_of_byte};
-use super::gpu_steps::{Finish, Fold, as_one, fold_chunks_beside, split_fold, split_turns};
+use super::gpu_steps::{as_one, split_fold};
+use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, split_joined};
 use super::steps::{same_axis, stage_of};
 use super::waves::{
     UNIT_THREADS, are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident,
 };
-use super::{
-    Decline, Facts, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2, gcd, state_bytes,
-};
-use crate::constants::Constants;
+use super::{Decline, Facts, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 use crate::room::word_bytes;
 
@@ -42,8 +41,6 @@ pub(super) const OUTER: ThreadTag = ThreadTag::ThreadZ;
 /// Bytes of states that are many for a block to leave. Blocks of large arrays that are whole rows, walked as one, then are as
 /// large as they may be: they are few, and each reads one piece of memory, which begins where lines of it do.
 const LEFT_STATES: i64 = 192;
-/// Bytes of a line of memory.
-const LINE_BYTES: i64 = 128;
 /// Bytes of a sector, the least that memory gives.
 const SECTOR_BYTES: i64 = 32;
 /// Bytes of neighbouring results that a thread stores, at most, where results are as many bytes as elements; and where those of an
@@ -55,6 +52,8 @@ const STORED_OF_MANY: i64 = 8;
 const IN_FLIGHT: i64 = 64;
 /// Most accesses that each thread has in flight.
 const MOST_ACCESSES: i64 = 8;
+/// Most copies of a fold of what lies side by side.
+const MOST_COPIES: i64 = 32;
 /// Fewest turns of a chunk.
 const FEWEST: i64 = 16;
 /// The same where rows are walked as one by accesses that are not the widest, which its fewer states leave room for.
@@ -91,57 +90,40 @@ const BUSY_OF_WORDS: i64 = 512;
 const WORD_BYTES: usize = 4;
 /// Bytes of partial states that are many.
 const MANY_PARTS: i64 = 512 << 10;
-/// The part of the input's bytes that the partial states of rows that are joined take at most.
-const PARTIAL: i64 = 64;
-/// The same where accesses would be of less than a word otherwise.
-const PARTIAL_OF_WORDS: i64 = 16;
-/// The same where they are whole lines.
-const PARTIAL_OF_LINES: i64 = 128;
-/// Bytes of a state that is light: bringing many of them together at the end costs less than lines that are read by two blocks.
-const LIGHT_STATE: i64 = 12;
-/// Rows that are joined of which a thread of the second launch folds all, at most; of more it folds so many.
-const FINISH_JOINED: (i64, i64) = (8, 4);
-/// Threads of a block of it where some share the rows that are joined.
-const FINISH_BLOCK: i64 = 512;
-/// Threads that the second launch has in all, about, where there are parts for so many.
-const FINISH_THREADS: i64 = 1 << 17;
-/// Threads of the second launch that share an output, at most.
-const FINISH_MOST: i64 = 256;
-/// Outputs side by side in the second launch, at least and at most: the least access of memory holds four components of
-/// 8 bytes.
-const FINISH_WIDTH: (i64, i64) = (4, 32);
-/// Bytes of partial states that a thread of the second launch reads at once.
-const FINISH_BYTES: i64 = 128;
 /// Most bytes of partial states that the last block of a strip folds sooner than a second launch would.
 const LAST_STATES: i64 = 16 << 10;
 /// Bytes of partial states that a thread of it reads at once.
 const LAST_BYTES: i64 = 64;
-/// Bytes of input from which on there are threads enough, and a second launch costs less than blocks that wait.
-const LARGE: i64 = 96 << 20;
 /// Strips of columns of one thread each from which on blocks have as many threads as others.
 const MANY_STRIPS: i64 = 1 << 15;
-/// Most strips of a row whose chunks take rows in turn.
-const MOST_BESIDE: i64 = 2;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
-    let Some((extent, _, false)) = facts.inner() else {
+    let Some(row) = Row::kept(facts) else {
         return Err(Decline::new("a kept innermost dimension", "a reduced one, or none"));
     };
-    let problem = &facts.spec.problem;
-    if !problem.dims.iter().any(super::super::problem::Dim::is_reduced) {
+    if !facts.spec.problem.dims.iter().any(super::super::problem::Dim::is_reduced) {
         return Err(Decline::new("a reduced dimension", "none"));
     }
+    Ok(sketch(facts, &row))
+}
+
+/// What is done with columns of such rows.
+pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
+    let problem = &facts.spec.problem;
+    let Row { extent, beside, .. } = *of;
     let constant = facts.constants(false);
     let state = state_bytes(&facts.spec.reducer);
     // Two of narrow elements even where their states are large: single ones would be small pieces of what memory gives.
     let narrow = if facts.spec.inputs[0].bytes() < 4 { 2 } else { 1 };
     let of_states = floor_pow2(THREAD_STATE / word_bytes(&facts.spec.reducer.identity)).max(narrow);
-    let most_lanes = if facts.room.has_outputs() { of_states.min(stored_side_by_side(facts)) } else { 1 };
-    let alone = facts.word_lanes(&constant).min(most_lanes);
-    let (lanes, joined) = joined_rows(facts, &constant, most_lanes).unwrap_or((alone, 1));
-    let (row, rows) = (extent.saturating_mul(joined), problem.reduce_len / joined);
+    let stored = if beside > 1 { i64::MAX } else { stored_side_by_side(facts) };
+    let most_lanes = if facts.room.has_outputs() { of_states.min(stored) } else { 1 };
+    let alone = of.word_lanes(facts, &constant).min(most_lanes);
+    let (lanes, joined) = of.joined(facts, &constant, most_lanes).unwrap_or((alone, 1));
+    let are_parts = joined > 1 || beside > 1;
+    let (row, rows) = (extent.saturating_mul(joined), problem.reduce_len / beside / joined);
     let words = ceil_div(row, lanes);
-    let n_outer = problem.n_outputs / extent.max(1);
+    let n_outer = problem.n_outputs / (extent / beside).max(1);
     let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
     let [one, two] = [1, 2].map(|warps| strip(words, warps * i64::from(facts.target.warp)));
     // Strips of narrow elements are more work for threads than for memory.
@@ -228,23 +210,24 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let chunks = if facts.parallel() { wanted.clamp(1, (turns / FEWEST.max(run)).max(1)) } else { 1 };
     // Strips that are alike leave each block what it alone reads; where rows are joined, an output is in one strip only if
     // there is but one.
-    let are_apart = if joined == 1 { row % tile == 0 } else { row == tile };
+    let are_apart = if joined == 1 { beside == 1 && row % tile == 0 } else { beside == 1 && row == tile };
     let handed = chunks.saturating_mul(tile).saturating_mul(state);
     let is_short = facts.input_bytes() <= LAST_BLOCK_BYTES && handed <= LAST_STATES;
     // Blocks of one launch that do another's have as many threads in both: a row for each of those that share an output.
-    let innermost = problem.dims.iter().rfind(|dim| dim.is_reduced()).map_or(1, |dim| dim.extent / joined);
+    let mut reduced = problem.dims.iter().rev().filter(|dim| dim.is_reduced()).skip(usize::from(beside > 1));
+    let innermost = reduced.next().map_or(1, |dim| dim.extent / joined);
     let are_alike = threads <= innermost;
     let in_last = chunks > 1 && outer == 1 && are_apart && is_short && are_alike;
     let is_close = is_close(together * outer, lanes * state, BUSY_THREADS);
     let has_guards = run == 1 && row % tile != 0;
-    let held = if joined > 1 || chunks > 1 && (bytes == 1 || (is_close || has_guards) && !facts.is_narrow()) {
+    let held = if are_parts || chunks > 1 && (bytes == 1 || (is_close || has_guards) && !facts.is_narrow()) {
         resident
     } else if chunks == 1 && run > 1 && is_large && !facts.is_narrow() {
         held(n_blocks, units, resident, blocks_by(together * outer, registers(lanes * state)))
     } else {
         0
     };
-    Ok(Sketch {
+    Sketch {
         last_threads: if in_last { together } else { 0 },
         // Blocks that are whole rows, or nearly, then read one piece of memory together, from end to end.
         in_turn: row <= MOST_BESIDE * tile && n_outer == 1,
@@ -258,13 +241,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         rows: outer,
         chunks,
         joined,
+        beside,
         // What is left over at the end of joined rows would take registers from the loop, what takes bytes out of words would be done
         // before all of them have come, and wide elements of states that leave no room would take the few registers of a block. With
         // few registers and much to do, or with guards, a thread has fewer words under way.
         resident: held,
         constant,
         ..facts.plain()
-    })
+    }
 }
 
 /// Results that a thread stores beside each other, at most: where those of an output are as many bytes as its elements, memory is
@@ -279,107 +263,26 @@ fn stored_side_by_side(facts: &Facts) -> i64 {
     (most / bytes().max().unwrap_or(1)).max(1)
 }
 
-/// Lanes of an access, and how many rows are walked as one, where rows lie one after another and one alone is no whole number
-/// of accesses: as many as are whole accesses, or whole lines where states are light and rows are several strips; `None` where
-/// that does not help.
-fn joined_rows(facts: &Facts, constant: &Constants, most_lanes: i64) -> Option<(i64, i64)> {
-    let spec = facts.spec;
-    let dims = &spec.problem.dims;
-    let (inner, outer) = dims.split_last()?;
-    let (rows, outermost) = outer.split_last().filter(|(rows, _)| rows.is_reduced())?;
-    let arrays = 0..spec.n_read();
-    let chained = |a: usize| inner.strides[a] == 1 && rows.strides[a] == inner.extent && spec.offset(a) == 0;
-    if !arrays.clone().all(chained) {
-        return None;
-    }
-    let widest = spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
-    let most = (i64::from(facts.target.vector_bytes) / widest).min(most_lanes);
-    let begins = |lanes: i64| {
-        arrays.clone().all(|a| {
-            (0..outermost.len()).all(|d| constant.stride(dims, a, d).is_some_and(|s| s % lanes == 0))
-        })
-    };
-    let state = state_bytes(&spec.reducer);
-    let enough = |joined: i64, part: i64| {
-        let partial = spec.problem.n_outputs.saturating_mul(joined).saturating_mul(state);
-        rows.extent / joined >= FEWEST && partial <= facts.input_bytes() / part
-    };
-    let suits = |lanes: i64, part: i64| enough(lanes / gcd(inner.extent, lanes), part) && begins(lanes);
-    let halves = || std::iter::successors(Some(most), |lanes| Some(lanes / 2)).take_while(|lanes| *lanes > 1);
-    let is_word = |lanes: &i64| lanes * widest >= WORD_BYTES as i64;
-    let in_words = || halves().filter(is_word).find(|lanes| suits(*lanes, PARTIAL_OF_WORDS));
-    let lanes = halves().find(|lanes| suits(*lanes, PARTIAL));
-    let lanes = lanes.filter(is_word).or_else(in_words).or(lanes)?;
-    let joined = lanes / gcd(inner.extent, lanes);
-    if joined == 1 {
-        return None;
-    }
-    // Strips of whole lines begin where lines do, so that no line is read by two blocks; rows of few strips are read
-    // nearly as one piece anyway.
-    let line = LINE_BYTES / widest;
-    let of_lines = line / gcd(inner.extent, line);
-    let strips = ceil_div(inner.extent * joined / lanes, 2 * i64::from(facts.target.warp));
-    let is_light = facts.input_bytes() >= LARGE && state <= LIGHT_STATE;
-    let by_lines = strips > MOST_BESIDE && is_light && enough(of_lines, PARTIAL_OF_LINES) && begins(line);
-    Some((lanes, if by_lines { of_lines } else { joined }))
-}
-
 /// Accesses of a row that stand side by side in a block: a warp of them where rows are whole warps, or else the row cut into
 /// strips that are alike.
 pub fn strip(words: i64, warp: i64) -> i64 {
     if words % warp == 0 { warp } else { ceil_div(words, ceil_div(words, 2 * warp)) }
 }
 
-/// How the partial states are folded.
-fn finish(spec: &Spec, sketch: &Sketch) -> Finish {
-    let n_outputs = spec.problem.n_outputs.max(1);
-    let most = (FINISH_THREADS / n_outputs).clamp(1, FINISH_MOST);
-    let threads = floor_pow2(most.min(sketch.chunks));
-    let (own, each) = FINISH_JOINED;
-    let room = FINISH_BLOCK / (threads * FINISH_WIDTH.0);
-    let apart = if sketch.joined > own { floor_pow2((sketch.joined / each).min(room).max(1)) } else { 1 };
-    let block = if apart > 1 { FINISH_BLOCK } else { BLOCK };
-    let width = (block / (threads * apart)).clamp(FINISH_WIDTH.0, FINISH_WIDTH.1);
-    let states = state_bytes(&spec.reducer) * sketch.joined / apart;
-    let at_once = (FINISH_BYTES / states.max(1)).clamp(1, 8).min(ceil_div(sketch.chunks, threads));
-    Finish { width, threads, apart, at_once: floor_pow2(at_once) }
-}
-
-/// Splits the reduce loops of a state where rows are walked as one: threads take every so many joined rows, in chunks. The
-/// stage that is left to fold the rows that are joined, and the fold of what threads share, whose last data loop is a
-/// joined row.
-fn split_joined(
+/// The sketch as primitives.
+pub fn schedule(
     s: &mut Schedule,
-    state: StageId,
-    n_kept: usize,
+    stmt: &Statement,
+    spec: &Spec,
     sketch: &Sketch,
-) -> Result<(StageId, Fold), ScheduleError> {
-    let reduce = s.stage(state)?.reduce_axes().to_vec();
-    let (outer, innermost) = reduce.split_at(reduce.len() - 1);
-    let (long, row) = s.split(state, &innermost[0], Split::Factor(sketch.joined))?;
-    let (mut turn, thread) = s.split(state, &long, Split::Factor(sketch.threads))?;
-    if !outer.is_empty() {
-        let turns: Vec<IterVar> = outer.iter().chain([&turn]).cloned().collect();
-        turn = s.fuse(state, &turns)?;
-    }
-    let (chunk, turn) = split_turns(s, state, &turn, sketch)?;
-    let of_chunk = s.rfactor_at(state, &chunk, 0)?;
-    let stage = s.rfactor_at(of_chunk, &same_axis(s, of_chunk, &row)?, n_kept as i64)?;
-    let dims = s.stage(stage)?.axes().to_vec();
-    s.join(stage, &dims[n_kept], &dims[n_kept + 1])?;
-    let (turn, thread) = (same_axis(s, stage, &turn)?, same_axis(s, stage, &thread)?);
-    Ok((of_chunk, Fold { stage, n_kept: n_kept + 1, turn, thread, lane: None, ends: None }))
-}
-
-fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
+) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
-    let is_whole = sketch.chunks == 1 && sketch.joined == 1;
-    let (of_chunk, fold) = if sketch.joined > 1 {
-        let (of_chunk, fold) = split_joined(s, state, n_kept, sketch)?;
-        (Some(of_chunk), fold)
-    } else {
-        (None, split_fold(s, state, n_kept, 0, 1, sketch)?)
+    let are_parts = sketch.joined > 1 || sketch.beside > 1;
+    let is_whole = sketch.chunks == 1 && !are_parts;
+    let (folded, fold) = match are_parts {
+        true => split_joined(s, state, n_kept, sketch)?,
+        false => (Vec::new(), split_fold(s, state, n_kept, 0, 1, sketch)?),
     };
     let mine = s.rfactor_at(fold.stage, &fold.thread, fold.n_kept as i64)?;
     let turn = same_axis(s, mine, &fold.turn)?;
@@ -428,21 +331,40 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if is_whole {
         return Ok(());
     }
-    let finish = finish(spec, sketch);
+    let finish = Finish::of(spec, sketch);
     let part = match in_last {
         true => fold_in_last_block(s, state, output, n_kept, spec, sketch)?,
         false => fold_chunks_beside(s, state, output, n_kept, finish)?,
     };
-    let Some(of_chunk) = of_chunk else { return Ok(()) };
-    let mut row = s.stage(of_chunk)?.reduce_axes()[0].clone();
-    if finish.apart > 1 && !in_last {
-        let (own, apart) = s.split(of_chunk, &row, Split::Factor(finish.apart))?;
-        s.bind(of_chunk, &apart, ThreadTag::ThreadZ)?;
-        row = own;
+    fold_side_by_side(s, (state, part), &folded, if in_last { 1 } else { finish.apart }, sketch)
+}
+
+/// Each of the stages, which fold what lies side by side, in the loop of the one before over what it folds of it.
+fn fold_side_by_side(
+    s: &mut Schedule,
+    (mut site, mut part): (StageId, IterVar),
+    folded: &[StageId],
+    apart: i64,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let most = sketch.joined.max(sketch.beside);
+    let extents = [sketch.joined, sketch.beside].into_iter().filter(|extent| *extent > 1);
+    for (stage, extent) in folded.iter().zip(extents) {
+        let mut own = s.stage(*stage)?.reduce_axes()[0].clone();
+        let mut each = extent;
+        if apart > 1 && extent == most {
+            let (few, thread) = s.split(*stage, &own, Split::Factor(apart))?;
+            s.bind(*stage, &thread, ThreadTag::ThreadZ)?;
+            (own, each) = (few, ceil_div(extent, apart));
+        }
+        if each <= MOST_COPIES {
+            s.unroll(*stage, &own)?;
+        }
+        s.set_scope(*stage, MemScope::Local)?;
+        s.compute_at(*stage, site, &part)?;
+        (site, part) = (*stage, own);
     }
-    s.unroll(of_chunk, &row)?;
-    s.set_scope(of_chunk, MemScope::Local)?;
-    s.compute_at(of_chunk, state, &part)
+    Ok(())
 }
 
 /// The block of each strip that ends last folds the partial states of its chunks, by all its threads: those side by side take

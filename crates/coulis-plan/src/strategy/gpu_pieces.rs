@@ -9,10 +9,9 @@
 use coulis_ir::ThreadTag;
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
+use super::gpu_finish::fold_chunks;
 use super::gpu_rows::{BLOCK, BLOCK_OF_LARGE, LARGE_STATE, WAVE_BYTES, may_peel};
-use super::gpu_steps::{
-    Fold, as_one, bind_rows, fold_by_threads, fold_chunks, place_rows, split_turns, widest_access,
-};
+use super::gpu_steps::{Fold, as_one, bind_rows, fold_by_threads, place_rows, split_turns, widest_access};
 use super::steps::{same_axis, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::constants::NEAR;

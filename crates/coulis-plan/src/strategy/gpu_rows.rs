@@ -12,9 +12,9 @@ use coulis_ir::{MemScope, NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, StageId};
 use coulis_tensor::IterVar;
 
+use super::gpu_finish::{bind_chunks, fold_chunks, fold_chunks_in_last_block};
 use super::gpu_steps::{
-    Fold, bind_chunks, bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, pass_caches,
-    place_rows, split_fold, widest_access,
+    Fold, bind_rows, fold_by_threads, pass_caches, place_rows, split_fold, widest_access,
 };
 use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;

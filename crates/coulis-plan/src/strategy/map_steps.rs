@@ -11,7 +11,7 @@ use super::steps::{Site, place, stage_of, stream_results};
 use super::{
     Decline, Facts, LINE_BYTES, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd,
 };
-use crate::constants::{Constants, NEAR};
+use crate::constants::NEAR;
 use crate::problem::Dim;
 use crate::program::{Map, OutputSpec, Spec, Statement};
 
@@ -66,10 +66,6 @@ const SIDE_BY_SIDE: i64 = 64;
 pub const ACROSS: i64 = 32;
 /// See [`ACROSS`].
 pub const ALONG: i64 = BLOCK / ACROSS;
-/// Columns whose statistics lie in a line or two of memory, at most.
-const FEW_COLUMNS: i64 = 64;
-/// Neighbours of an access, at most, whose statistics come from several lines.
-const LANES_APART: i64 = 2;
 /// Longest rows of which a block maps several, whose results are neighbours then.
 const LONGEST_OF_SEVERAL: i64 = 128;
 /// Bytes of results from which on a map of its own pays on machines with threads.
@@ -152,33 +148,6 @@ impl Facts<'_> {
         let parts = if fused == outer.len() && pieces < PIECES { PIECES } else { 1 };
         let parts = if last.extent >= parts * lanes { parts } else { 1 };
         Sketch { map: MapSketch { lanes, joined, each, fused, parts, across, ..sketch.map }, ..sketch }
-    }
-
-    /// Neighbours that one access takes where elements and results of a map are each one piece of memory, so that a row goes on in the
-    /// access that the one before ended in; 1 where they are not.
-    fn lanes_of_piece(&self, constant: &Constants) -> i64 {
-        let Some(map) = &self.spec.map else { return 1 };
-        let dims = &self.spec.problem.dims;
-        let arrays = || (0..self.spec.n_read()).chain([self.spec.n_read() + map.beside.len()]);
-        let mut behind = 1;
-        for (d, dim) in dims.iter().enumerate().rev() {
-            if !constant.extents[d] || arrays().any(|array| dim.strides[array] != behind) {
-                return 1;
-            }
-            behind = behind.saturating_mul(dim.extent);
-        }
-        let widest = self.spec.inputs.iter().map(|dtype| dtype.bytes() as i64).max().unwrap_or(1);
-        // Statistics of columns come lane by lane: those of a few columns from one line or two, of more from as many as there are lanes
-        // between those of neighbouring threads.
-        let are_apart = dims
-            .last()
-            .is_some_and(|last| !last.is_reduced() && (last.extent > FEW_COLUMNS || dims.len() > 2));
-        let most = if are_apart { LANES_APART } else { i64::from(self.target.vector_bytes) / widest };
-        let mut lanes = most.min(floor_pow2(behind));
-        while arrays().any(|array| self.spec.offset(array) % lanes != 0) {
-            lanes /= 2;
-        }
-        lanes
     }
 
     /// Lanes that fill a vector with values of the type in which the map computes.
