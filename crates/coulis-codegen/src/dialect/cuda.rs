@@ -513,6 +513,7 @@ impl GpuDialect for Cuda {
             (_, 16) => ("uint4", "make_uint4", CTy::U32, 4),
             (_, 8) => ("uint2", "make_uint2", CTy::U32, 2),
             (_, 4) => ("uint", "", CTy::U32, 1),
+            (_, 2) => ("ushort", "", CTy::U16, 1),
             _ => return None,
         };
         (field.bytes() <= bytes && memory.bytes() <= field.bytes()).then_some(Word {

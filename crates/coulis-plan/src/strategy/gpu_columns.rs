@@ -13,7 +13,7 @@ use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::gpu_finish::{Finish, fold_chunks_beside};
-use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES, gathering_of_byte};
+use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES, LAST_BLOCKS, gathering_of_byte, has_clusters};
 use super::gpu_steps::{as_one, split_fold};
 use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, split_joined};
 use super::steps::{same_axis, stage_of};
@@ -90,6 +90,8 @@ const BUSY_OF_WORDS: i64 = 512;
 const WORD_BYTES: usize = 4;
 /// Bytes of partial states that are many.
 const MANY_PARTS: i64 = 512 << 10;
+/// Most bytes of partial states of an output that one block of a second launch reads in little time.
+const STATES_OF_BLOCK: i64 = 32 << 10;
 /// Most bytes of partial states that the last block of a strip folds sooner than a second launch would.
 const LAST_STATES: i64 = 16 << 10;
 /// Bytes of partial states that a thread of it reads at once.
@@ -151,6 +153,9 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         if leaves_many && has_room && is_large { i64::from(facts.target.block.threads) } else { BLOCK };
     let threads = floor_pow2((rows / at_least).clamp(1, (block / side_by_side).max(1)));
     let bytes = facts.spec.inputs[0].bytes();
+    // Threads enough, each with a column that is one run.
+    let is_short = rows <= LONGEST_OF_WORK && n_outer.saturating_mul(words) >= facts.target.n_threads.into();
+    let threads = if is_short { 1 } else { threads };
     // Columns of a few words in each of many panels: the less of what is folded of one is brought together.
     let threads = match joined {
         1 => facts.gathering_threads(threads, 1, rows.saturating_mul(bytes as i64), gathering_of_byte(facts)),
@@ -179,8 +184,12 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let is_kept = narrow > 1 && quick.is_some_and(is_walked_again);
     let is_long = lanes * longest > MOST_ELEMENTS;
     let longest = if block > BLOCK && is_kept && is_long { longest / 2 } else { longest };
-    let run = facts.short_run(1, floor_pow2(turns.clamp(1, longest)));
-    let unroll = if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) };
+    let (run, unroll) = if is_short {
+        (facts.even_run(turns), turns)
+    } else {
+        let run = facts.short_run(1, floor_pow2(turns.clamp(1, longest)));
+        (run, if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) })
+    };
     let tile = lanes * side_by_side;
     // Few threads for the outputs of one outer index: a block takes several.
     let together = side_by_side * threads;
@@ -227,7 +236,12 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     } else {
         0
     };
+    // Few outputs of many partial states are more than a block of each reads in time.
+    let of_output = chunks.saturating_mul(joined * beside).saturating_mul(state);
+    let are_few = of_output > STATES_OF_BLOCK && problem.n_outputs.saturating_mul(LAST_BLOCKS) <= 2 * units;
+    let last_blocks = if beside > 1 && are_few && has_clusters(facts) { LAST_BLOCKS } else { 1 };
     Sketch {
+        last_blocks,
         last_threads: if in_last { together } else { 0 },
         // Blocks that are whole rows, or nearly, then read one piece of memory together, from end to end.
         in_turn: row <= MOST_BESIDE * tile && n_outer == 1,

@@ -158,6 +158,8 @@ pub struct Finish {
     pub threads: i64,
     /// Threads behind each other that share the rows which are joined.
     pub apart: i64,
+    /// Blocks of a cluster that share an output.
+    pub blocks: i64,
     /// Partial states that each of them reads at once.
     pub at_once: i64,
 }
@@ -177,6 +179,11 @@ pub fn fold_chunks_beside(
     s.set_scope(state, MemScope::Local)?;
     s.compute_at(state, output, &beside)?;
     let mut turn = s.stage(state)?.reduce_axes()[0].clone();
+    if finish.blocks > 1 {
+        let (block, rest) = s.split(state, &turn, Split::Nparts(finish.blocks))?;
+        s.bind(state, &block, ThreadTag::ClusterX)?;
+        turn = rest;
+    }
     let mut last = turn.clone();
     if finish.threads > 1 {
         let (outer, thread) = s.split(state, &turn, Split::Factor(finish.threads))?;
@@ -198,15 +205,18 @@ impl Finish {
     pub fn of(spec: &Spec, sketch: &Sketch) -> Finish {
         let n_outputs = spec.problem.n_outputs.max(1);
         let most = (FINISH_THREADS / n_outputs).clamp(1, FINISH_MOST);
-        let threads = floor_pow2(most.min(sketch.chunks));
+        let of_block = ceil_div(sketch.chunks, sketch.last_blocks);
+        let threads = floor_pow2(most.min(of_block));
         let (own, each) = FINISH_JOINED;
-        let room = FINISH_BLOCK / (threads * FINISH_WIDTH.0);
+        // Neighbours are side by side in memory as outputs are.
+        let least = if sketch.beside >= FINISH_WIDTH.0 { 1 } else { FINISH_WIDTH.0 };
+        let room = FINISH_BLOCK / (threads * least);
         let beside = sketch.joined.max(sketch.beside);
         let apart = if beside > own { floor_pow2((beside / each).min(room).max(1)) } else { 1 };
         let block = if apart > 1 { FINISH_BLOCK } else { BLOCK };
-        let width = (block / (threads * apart)).clamp(FINISH_WIDTH.0, FINISH_WIDTH.1);
+        let width = (block / (threads * apart)).clamp(least, FINISH_WIDTH.1.min(n_outputs.max(least)));
         let states = state_bytes(&spec.reducer) * sketch.joined * sketch.beside / apart;
-        let at_once = (FINISH_BYTES / states.max(1)).clamp(1, 8).min(ceil_div(sketch.chunks, threads));
-        Finish { width, threads, apart, at_once: floor_pow2(at_once) }
+        let at_once = (FINISH_BYTES / states.max(1)).clamp(1, 8).min(ceil_div(of_block, threads));
+        Finish { width, threads, apart, blocks: sketch.last_blocks, at_once: floor_pow2(at_once) }
     }
 }

@@ -39,6 +39,8 @@ const MOST_LANES: i64 = 4;
 const KEPT_BYTES: i64 = 256;
 /// A register holds so many bytes; narrower elements are as wide once they are converted.
 const WORD_BYTES: i64 = 4;
+/// Most rows that are read a word at a time: more of them are as fast read twice, without so much in registers.
+const MOST_OF_WORDS: i64 = 512;
 /// Bytes of a strip's rows, and most threads of a block that has such a strip, the most wanted first.
 const STRIPS: [(i64, i64); 5] = [(1024, 128), (512, 128), (256, 512), (128, 512), (64, 512)];
 /// The same of strips that a cluster has.
@@ -79,6 +81,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a reduced dimension", "none"));
     };
     let n_outer = spec.problem.n_outputs / extent.max(1);
+    let bytes = lanes * spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    if bytes <= WORD_BYTES && outer.saturating_mul(rows) > MOST_OF_WORDS {
+        return Err(Decline::new(
+            "accesses of several words, or at most 512 rows",
+            outer.saturating_mul(rows),
+        ));
+    }
     let Some(dealt) = deal(facts, (n_outer, outer, rows, ceil_div(extent, lanes)), lanes) else {
         let wanted = "columns that fit into the registers of a block, or of a cluster of them";
         return Err(Decline::new(wanted, format!("{} rows", outer.saturating_mul(rows))));

@@ -39,6 +39,8 @@ const FEWEST: i64 = 4;
 const GATHERING: [i64; 3] = [3, 7, 10];
 /// The same where memory is swift and states are large.
 const GATHERING_OF_SWIFT: [i64; 3] = [3, 5, 7];
+/// The same where memory is swift and elements are of one byte.
+const GATHERING_OF_SWIFT_BYTES: i64 = 1;
 /// Fewest threads of a row for that.
 const FEWEST_TOGETHER: i64 = 2;
 /// Threads of a block, where slabs may be long enough for that, that hide from each other what each waits for; and where
@@ -98,6 +100,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let fewest = if is_narrow { BUSY_OF_NARROW } else { busy } / most_rows;
     let per_byte = (if counts { GATHERING_OF_SWIFT } else { GATHERING })
         [[2, 4].iter().filter(|bytes| widest > **bytes).count()];
+    let per_byte = if widest == 1 { facts.by_memory(GATHERING_OF_SWIFT_BYTES, per_byte) } else { per_byte };
     let gathered = facts.gathering_threads(most, fewest.max(FEWEST_TOGETHER), bytes, per_byte);
     let unroll = |threads: i64| floor_pow2(ceil_div(extent, threads)).min(IN_FLIGHT);
     let folded = |threads: i64| {

@@ -132,7 +132,7 @@ const STATES_OF_BLOCK: i64 = 128 << 10;
 /// Partial states of an output that it folds, at most, where they are not small.
 const PARTS_OF_BLOCK: i64 = 4 << 10;
 /// Blocks of a cluster that fold more of them.
-const LAST_BLOCKS: i64 = 8;
+pub const LAST_BLOCKS: i64 = 8;
 /// Most bytes of partial states that those fold.
 const STATES_OF_CLUSTER: i64 = 256 << 10;
 
@@ -236,7 +236,7 @@ fn is_crowded(facts: &Facts) -> bool {
 }
 
 /// Whether a cluster may fold the parts of an output.
-fn has_clusters(facts: &Facts) -> bool {
+pub fn has_clusters(facts: &Facts) -> bool {
     i64::from(facts.target.cluster_blocks) >= LAST_BLOCKS
 }
 

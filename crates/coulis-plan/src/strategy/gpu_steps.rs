@@ -13,7 +13,6 @@ use super::steps::same_axis;
 use super::{Decline, Facts, Sketch, ceil_div, gcd};
 use crate::program::Spec;
 
-
 /// A fold that threads are to share.
 pub struct Fold {
     /// The stage that folds.

@@ -54,9 +54,11 @@ pub fn passing(field: CTy, fields: u32) -> Option<String> {
         CTy::F64 => ("f64", "d"),
         CTy::I32 | CTy::U32 => ("u32", "r"),
         CTy::I64 | CTy::U64 => ("u64", "l"),
+        CTy::U16 => ("u16", "h"),
         _ => return None,
     };
     let word = match (field, fields) {
+        (CTy::U16, 1) => "ushort",
         (CTy::U32, 1) => "uint",
         (CTy::F32, 4) => "float4",
         (CTy::F32, 2) => "float2",
