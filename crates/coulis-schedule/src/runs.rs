@@ -130,15 +130,16 @@ impl Builder<'_> {
                 && !l.extent.reads_memory()
                 && matches!(stage.kind_of(&l.leaf), LoopKind::Serial | LoopKind::Unrolled)
         };
-        let are_known = r.init.is_empty()
-            && self.launches.of(at.root).is_empty()
-            && around.iter().all(is_in_order)
-            && self.is_all_or_nothing(stage, &around)?;
+        let are_known =
+            r.init.is_empty() && around.iter().all(is_in_order) && self.is_all_or_nothing(stage, &around)?;
         if !are_known {
             return Ok(none);
         }
         if around.is_empty() {
             return Ok(r.identity.iter().cloned().map(Some).collect());
+        }
+        if !self.launches.of(at.root).is_empty() {
+            return Ok(none);
         }
         // The runs before this one.
         let nth = |dtype: DType| -> Expr {

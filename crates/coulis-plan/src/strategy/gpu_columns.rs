@@ -311,6 +311,8 @@ pub fn schedule(
         s.bind(fold.stage, &shared, ThreadTag::ThreadY)?;
         let own = s.stage(mine)?.leaves()[fold.n_kept].clone();
         s.bind(mine, &own, ThreadTag::ThreadY)?;
+    } else {
+        s.from_first(fold.stage)?;
     }
     if is_whole {
         s.set_scope(state, MemScope::Local)?;

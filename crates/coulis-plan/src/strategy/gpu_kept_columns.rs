@@ -45,6 +45,8 @@ const MOST_OF_WORDS: i64 = 512;
 const STRIPS: [(i64, i64); 5] = [(1024, 128), (512, 128), (256, 512), (128, 512), (64, 512)];
 /// The same of strips that a cluster has.
 const STRIPS_OF_CLUSTERS: [(i64, i64); 2] = [(128, 256), (128, 512)];
+/// How many times as many words side by side as threads that run at once are enough for a thread each.
+const MANY_WORDS: i64 = 4;
 /// Fewest threads of a block, where there is work for them.
 const BLOCK: i64 = 128;
 
@@ -116,7 +118,10 @@ fn deal(facts: &Facts, (n_outer, outer, rows, words): (i64, i64, i64, i64), lane
         // As many strips, all alike.
         let n_strips = ceil_div(words, side_by_side);
         let words = ceil_div(words, n_strips);
-        let fewest = ceil_div(ceil_div(rows, parts), turns).max(ceil_div(BLOCK, words).min(rows / lanes / 2));
+        // Narrow strips of few panels have more threads; of many, a block takes several.
+        let are_many = n_outer.saturating_mul(words) >= MANY_WORDS * i64::from(facts.target.n_threads);
+        let of_narrow = if are_many { 1 } else { ceil_div(BLOCK, words).min(rows / lanes / 2) };
+        let fewest = ceil_div(ceil_div(rows, parts), turns).max(of_narrow);
         // So many that those of a column are as many for each of the columns of a word.
         let threads = if fewest > lanes { ceil_div(fewest, lanes) * lanes } else { fewest.max(1) };
         let has_blocks = n_outer.saturating_mul(n_strips).saturating_mul(parts) >= n_units;
@@ -198,6 +203,8 @@ fn fold_own_columns(
         s.bind(fold.stage, &shared, ThreadTag::ThreadY)?;
         let own = s.stage(mine)?.leaves()[0].clone();
         s.bind(mine, &own, ThreadTag::ThreadY)?;
+    } else {
+        s.from_first(fold.stage)?;
     }
     s.set_scope(mine, MemScope::Local)?;
     s.compute_at(mine, map, column)?;
