@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::small::{buffer, check, float, int, size, try_pass, var, vectorized};
+use common::small::{buffer, check, float, int, size, try_pass, try_pass_for, var, vectorized};
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_stmt;
-use coulis_ir::{Attr, Buffer, DType, Form, Kernel, LoopKind, MemScope, Param, Stmt};
+use coulis_ir::{Attr, Buffer, DType, Form, Kernel, LoopKind, MemScope, Param, Stmt, Target};
 use coulis_lower::{Options, PASSES, lower_and};
 
 #[test]
@@ -130,6 +130,38 @@ else:
         S[x_s * 4:x_s * 4 + 4] = A[x_s * 4:x_s * 4 + 4]
     for x_s in range(x_n % 4):
         S[x_n // 4 * 4 + x_s] = A[x_n // 4 * 4 + x_s]
+",
+    );
+}
+
+#[test]
+fn what_is_not_side_by_side_is_read_lane_by_lane_between_vectors_where_threads_have_registers() {
+    let (x, g) = (var("x"), Target::cuda("sm_90a").unwrap());
+    let (a, f, o) = (buffer("A", 100), buffer("F", 5), buffer("O", 100));
+    let column = |i: Expr| i.floormod(int(5));
+    let value = a.at([x.expr() + int(40)]) * f.at([column(x.expr() + int(40))]);
+    let body = vectorized(&x, 4, Stmt::store(&o, vec![x.expr() + int(40)], value));
+    let found = try_pass_for(&g, "vectorize_loops", body.clone()).unwrap();
+    let found = try_pass_for(&g, "simplify_flat", found).unwrap();
+    assert_eq!(
+        coulis_ir::print::print_stmt(&found).trim_end(),
+        "\
+O_lanes = T.allocate([4], \"float32\", \"local\")
+A_lanes = T.allocate([4], \"float32\", \"local\")
+A_lanes[0:4] = A[40:44]
+O_lanes[0] = A_lanes[0] * F[0]
+O_lanes[1] = A_lanes[1] * F[1]
+O_lanes[2] = A_lanes[2] * F[2]
+O_lanes[3] = A_lanes[3] * F[3]
+O[40:44] = O_lanes[0:4]"
+    );
+    // Without registers of threads the statement runs lane by lane.
+    check(
+        &["vectorize_loops"],
+        body,
+        "
+for x_s in range(4):
+    O[x_s + 40] = A[x_s + 40] * F[(x_s + 40) % 5]
 ",
     );
 }
