@@ -26,6 +26,7 @@ pub mod hoist_ifs;
 mod independent;
 pub mod inject_double_buffer;
 pub mod insert_prefetches;
+mod lane_accesses;
 mod lane_allocations;
 mod lane_guards;
 mod loop_guards;

@@ -2,7 +2,8 @@
 //!
 //! All lanes of one statement run before the next statement, which is legal because lanes were shown to touch
 //! disjoint memory; a loop whose lanes were not (a sum into one cell) becomes a serial loop, its variable renamed
-//! `x_s`, and so does any single statement without a vector form (a gather through an index array).
+//! `x_s`, and so does any single statement without a vector form (a gather through an index array). Where threads keep arrays in
+//! registers, what such a statement reads and stores side by side stays vectors (`lane_accesses.rs`).
 //!
 //! Guards. A branch whose condition does not depend on the lane stays, and a value that such a condition
 //! chooses is stored under a branch. One that bounds the lane (`k * 16 + lane < m`) runs the whole vector
@@ -27,8 +28,7 @@ use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{
-    any_stmt, for_each_expr, for_each_stmt, map_children as map_expr_children, stmt_exprs, substitute_expr,
-    substitute_stmt,
+    any_stmt, for_each_expr, for_each_stmt, stmt_exprs, substitute_expr, substitute_stmt,
 };
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
 
@@ -36,6 +36,7 @@ use crate::affine::{conjuncts, product, sum, uses, widen};
 use crate::binders::{copy_with, substituted};
 use crate::eager::Eager;
 use crate::independent::{lanes_are_independent, outlives_stores};
+use crate::lane_accesses::{between_accesses, has_neighbours};
 use crate::lane_allocations::expand_allocations;
 use crate::lane_guards::{Part, classify, has_data_guard, has_lane_guard};
 use crate::pass::{Context, LowerError, Pass};
@@ -550,53 +551,6 @@ impl<'k> Vectorizer<'k> {
         let choice = Stmt::If { cond: all_pass, then: whole, otherwise: Some(Box::new(pieces)) };
         Stmt::let_(n, passing, choice)
     }
-}
-
-/// Whether each lane accesses the element behind that of the lane before.
-fn has_neighbours(at: &Expr) -> bool {
-    matches!(at.node(), Node::Ramp(_, stride) if stride.is_int(1))
-}
-
-/// A store of a value that is no vector, as some of what it reads is not side by side: what is comes as vectors, lanes are
-/// computed one by one, and their results leave as a vector.
-fn between_accesses(buffer: &Buffer, at: Expr, value: &Expr, lanes: &Lanes, here: &Eager) -> Stmt {
-    let dtype = lanes.var.dtype();
-    let int = |n: u32| Expr::int_of(i128::from(n), dtype);
-    let all = || Expr::ramp(int(0), int(1), lanes.count);
-    let own = |name: &str, of: &Expr| Buffer::new(name, of.dtype(), vec![int(lanes.count)], MemScope::Local);
-    let mut words: Vec<(Expr, Buffer)> = Vec::new();
-    let mut steps = Vec::new();
-    for_each_expr(value, &mut |e| {
-        let Node::Load(from, indices) = e.node() else { return };
-        let [index] = indices.as_slice() else { return };
-        let Ok(place) = lanes.index(index) else { return };
-        let is_new = !words.iter().any(|(load, _)| load == e);
-        if is_new && from.scope != MemScope::Local && has_neighbours(&place) && here.is_total(e) {
-            let word = own(&format!("{}_lanes", from.name), e);
-            steps.push(Stmt::store(&word, vec![all()], Expr::load(from.clone(), vec![place])));
-            words.push((e.clone(), word));
-        }
-    });
-    let result = own(&format!("{}_lanes", buffer.name), value);
-    for lane in 0..lanes.count {
-        let loads = words.iter().map(|(load, word)| (load.clone(), word.at(vec![int(lane)])));
-        let of_words = with_known(value, &mut loads.collect());
-        let of_lane = substitute_expr(&of_words, &FastMap::from_iter([(lanes.var.clone(), int(lane))]));
-        steps.push(Stmt::store(&result, vec![int(lane)], of_lane));
-    }
-    steps.push(Stmt::store(buffer, vec![at], Expr::load(result.clone(), vec![all()])));
-    let buffers = words.into_iter().map(|(_, word)| word).chain([result]);
-    buffers.fold(Stmt::seq(steps), |body, buffer| Stmt::allocate(buffer, body))
-}
-
-/// The expression with others in the place of those that are known; it learns what becomes of the rest.
-fn with_known(expr: &Expr, known: &mut FastMap<Expr, Expr>) -> Expr {
-    if let Some(done) = known.get(expr) {
-        return done.clone();
-    }
-    let new = map_expr_children(expr, &mut |child| with_known(child, known));
-    known.insert(expr.clone(), new.clone());
-    new
 }
 
 /// Whether an element of a thread's own memory is chosen by the variable: such memory is registers only where none is.

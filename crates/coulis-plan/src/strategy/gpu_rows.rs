@@ -105,6 +105,10 @@ const GATHERING: [i64; 3] = [6, 6, 17];
 const GATHERING_OF_SWIFT: [i64; 3] = [2, 4, 12];
 /// Fewest threads of a row for that: by fewer, a warp would read pieces of what memory gives.
 const FEWEST_TOGETHER: i64 = 2;
+/// The same of elements of one byte where memory is swift, of rows of so many accesses and more.
+const FEWEST_OF_BYTES: i64 = 4;
+/// See [`FEWEST_OF_BYTES`].
+const WORDS_OF_FEW: i64 = 16;
 /// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
 const PIECE_BYTES: i64 = 64 << 10;
 
@@ -123,6 +127,10 @@ const PIECE_OF_SWIFT: i64 = 16 << 10;
 /// The same of elements of one byte that may be walked again: by the end of the first runs of a thread most values have been seen, so
 /// that the later ones are not walked again.
 const PIECE_OF_BYTES: i64 = 64 << 10;
+/// Runs of such elements that a thread asks for at once, and most bytes of states of which it does: of others so many are much code.
+const STEPS_OF_BYTES: i64 = 4;
+/// See [`STEPS_OF_BYTES`].
+const STATE_OF_STEPS: i64 = 12;
 /// Fewest bytes of pieces that a block takes one after another there, of states that are not small.
 const LEAST_TOGETHER: i64 = 16 << 10;
 /// Elements of an access below which they are wide.
@@ -284,6 +292,8 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
         return None;
     }
     let are_seen = passes && n_bytes == 1 && is_walked_again(facts);
+    let has_room = are_seen && state <= STATE_OF_STEPS;
+    let steps = |turns: i64| if has_room { turns.min(STEPS_OF_BYTES * at_once) } else { at_once };
     let block = match (passes, is_light(facts)) {
         (true, _) if are_wide || are_seen => BLOCK_OF_WIDE,
         (false, true) => BLOCK_OF_SWEEP,
@@ -338,12 +348,12 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
     let fewest = ceil_div(words, block * turns);
     let is_alike = |n: &i64| words % (n * turns * warp) == 0 && outer * n <= most;
     if let Some(n) = (fewest..=fewest + fewest / 4).find(is_alike) {
-        return Some(Sweep { threads: words / (n * turns), unroll: at_once, chunks: outer * n });
+        return Some(Sweep { threads: words / (n * turns), unroll: steps(turns), chunks: outer * n });
     }
     let of_piece = ceil_div(words, block);
     let chunks = ceil_div(of_piece, turns);
     let are_whole = if outer == 1 { ceil_div(of_piece, chunks) == turns } else { of_piece % turns == 0 };
-    are_whole.then_some(Sweep { threads: block, unroll: at_once, chunks: outer * chunks })
+    are_whole.then_some(Sweep { threads: block, unroll: steps(turns), chunks: outer * chunks })
 }
 
 /// About so many parts of `turns` turns that are whole steps of `unroll` turns each, but for the last part; no more of them where
@@ -413,7 +423,13 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
             return threads;
         }
         let output_bytes = outer.saturating_mul(row_bytes);
-        facts.gathering_threads(threads, FEWEST_TOGETHER, output_bytes, gathering_of_byte(facts))
+        let fewest = if facts.has_swift_memory() && facts.spec.inputs[0].bytes() == 1 {
+            // Rows that are walked once are better read by several threads than folded by few.
+            if words >= WORDS_OF_FEW && !is_walked_again(facts) { FEWEST_OF_BYTES } else { 1 }
+        } else {
+            FEWEST_TOGETHER
+        };
+        facts.gathering_threads(threads, fewest, output_bytes, gathering_of_byte(facts))
     };
     let (part, of) = AT_ONCE_WITH_WORDS;
     let (threads, with_words) = (at_once(n_threads / CROWD_OF_LARGE), at_once(n_threads * part / of));
@@ -453,7 +469,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     // Without a row of its own for each block, kernels that know the number of rows need no guard; and a block can only be
     // the last of a known number.
     let constant = facts.constants(rows == 1 && !is_short);
-    let run = facts.short_run(lanes, unroll);
+    let run = facts.short_run(lanes, if swept { unroll.min(in_flight) } else { unroll });
     let asks_first = asks && unroll * lanes > run;
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
     let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
