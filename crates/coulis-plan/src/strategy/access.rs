@@ -68,7 +68,7 @@ impl Facts<'_> {
         let arrays = || (0..self.spec.n_read()).chain([self.spec.n_read() + map.beside.len()]);
         let mut behind = 1;
         for (d, dim) in dims.iter().enumerate().rev() {
-            if !constant.extents[d] || arrays().any(|array| dim.strides[array] != behind) {
+            if d > 0 && !constant.extents[d] || arrays().any(|array| dim.strides[array] != behind) {
                 return 1;
             }
             behind = behind.saturating_mul(dim.extent);

@@ -39,7 +39,9 @@ const MOST_LANES: i64 = 4;
 const KEPT_BYTES: i64 = 256;
 /// A register holds so many bytes; narrower elements are as wide once they are converted.
 const WORD_BYTES: i64 = 4;
-/// Most rows that are read a word at a time: more of them are as fast read twice, without so much in registers.
+/// Elements of an access that are few.
+const FEW_LANES: i64 = 2;
+/// Most rows that are read by such accesses where wider ones would be possible: more of them are as fast read twice, without so much in registers.
 const MOST_OF_WORDS: i64 = 512;
 /// Bytes of a strip's rows, and most threads of a block that has such a strip, the most wanted first.
 const STRIPS: [(i64, i64); 5] = [(1024, 128), (512, 128), (256, 512), (128, 512), (64, 512)];
@@ -83,10 +85,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a reduced dimension", "none"));
     };
     let n_outer = spec.problem.n_outputs / extent.max(1);
-    let bytes = lanes * spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
-    if bytes <= WORD_BYTES && outer.saturating_mul(rows) > MOST_OF_WORDS {
+    if lanes <= FEW_LANES && facts.most_lanes() > FEW_LANES && outer.saturating_mul(rows) > MOST_OF_WORDS {
         return Err(Decline::new(
-            "accesses of several words, or at most 512 rows",
+            "accesses of several elements, or at most 512 rows",
             outer.saturating_mul(rows),
         ));
     }

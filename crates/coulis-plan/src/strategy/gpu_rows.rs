@@ -468,13 +468,15 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let last_threads = if is_short { warp } else { 0 };
     // Without a row of its own for each block, kernels that know the number of rows need no guard; and a block can only be
     // the last of a known number.
-    let constant = facts.constants(rows == 1 && !is_short);
+    // A launch of its own for a map finds the row of each element by its place.
+    let is_inside = chunks == 1 && facts.has_rows();
+    let constant = facts.constants(rows == 1 && !is_short && (facts.spec.map.is_none() || is_inside));
     let run = facts.short_run(lanes, if swept { unroll.min(in_flight) } else { unroll });
     let asks_first = asks && unroll * lanes > run;
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
     let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
     let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
-    let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
+    let plain = facts.plain().with_map_inside(is_inside);
     let streams = walk == Walk::AsRowsBegin && passes_caches(facts, rows);
     let peeled = walk == Walk::FromBoundaries;
     Sketch {

@@ -132,8 +132,9 @@ impl Facts<'_> {
             Machine::Loops => self.map_lanes(),
             Machine::Threads => self.word_lanes(&sketch.constant),
         };
-        let of_piece = self.lanes_of_piece(&sketch.constant);
-        let joined = Machine::of(self.target) == Machine::Threads && across.is_none() && of_piece > lanes;
+        let is_nest = Machine::of(self.target) == Machine::Threads && across.is_none() && !sketch.map.inside;
+        let of_piece = if is_nest { self.lanes_of_piece(&sketch.constant) } else { 1 };
+        let joined = of_piece > self.word_lanes_of(n_arrays, &sketch.constant);
         let lanes = if joined { of_piece } else { lanes };
         // Narrow accesses are several a thread: blocks of so little begin no sooner than others end.
         let widest = self.spec.inputs.iter().map(|dtype| dtype.bytes() as i64).max().unwrap_or(1);
