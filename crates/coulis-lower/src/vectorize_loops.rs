@@ -1,20 +1,19 @@
 //! Loops marked `vectorized` become ramps, broadcasts and vector operations.
 //!
-//! All lanes of one statement run before the next statement, which is legal because lanes were shown to touch
-//! disjoint memory; a loop whose lanes were not (a sum into one cell) becomes a serial loop, its variable renamed
-//! `x_s`, and so does any single statement without a vector form (a gather through an index array). Where threads keep arrays in
-//! registers, what such a statement reads and stores side by side stays vectors (`lane_accesses.rs`).
+//! All lanes of one statement run before the next statement, which is legal because lanes were shown to touch disjoint memory; a
+//! loop whose lanes were not (a sum into one cell) becomes a serial loop, its variable renamed `x_s`, and so does any single
+//! statement without a vector form (a gather through an index array). Where threads keep arrays in registers, what such a statement
+//! reads and stores side by side stays vectors (`lane_accesses.rs`).
 //!
 //! Guards. A branch whose condition does not depend on the lane stays, and a value that such a condition
 //! chooses is stored under a branch. One that bounds the lane (`k * 16 + lane < m`) runs the whole vector
 //! where all lanes pass; otherwise the passing lanes are covered by shorter vectors and at last by single
 //! elements (where threads keep arrays in registers, by one guarded statement each, or by a loop of many
-//! lanes that choose none of these); with another side for the lanes that do not pass, all lanes go one after
-//! another where one of them does not. In simple mode such a loop becomes serial, as the reference has it.
-//! One that reads memory by the lane becomes a select of new and old value in each store under it, where every
-//! lane may do what is under it: where all accesses are inside whatever the branch says. What `and`, `or` or a
-//! choice evaluate under a condition that lanes differ in has to be total in every lane (`eager.rs`), or lanes
-//! go one after another.
+//! lanes that choose none of these); with another side for the lanes that do not pass, all lanes go one after another where one of
+//! them does not. In simple mode such a loop becomes serial, as the reference has it. One that reads memory by the lane becomes a
+//! select of new and old value in each store under it, where every lane may do what is under it: where all accesses are inside
+//! whatever the branch says. What `and`, `or` or a choice evaluate under a condition that lanes differ in has to be total in every
+//! lane (`eager.rs`), or lanes go one after another.
 //!
 //! Lets. A variable holds a scalar, so a let of a lane-dependent value is put in the place of its uses. Where a store
 //! between would change what it reads (a tuple state, all of whose components are computed before any is stored),
@@ -544,10 +543,8 @@ impl<'k> Vectorizer<'k> {
         }
         let all_lanes = bound.clone().ge(wide(lanes.count.into()));
         let whole = Box::new(self.where_holds(&all_lanes).stmt(body, lanes, mask));
-        let all_pass = match self.by_lane {
-            true => n.expr().ge(int(lanes.count)),
-            false => n.expr().equal(int(lanes.count)),
-        };
+        let count = int(lanes.count);
+        let all_pass = if self.by_lane { n.expr().ge(count) } else { n.expr().equal(count) };
         let choice = Stmt::If { cond: all_pass, then: whole, otherwise: Some(Box::new(pieces)) };
         Stmt::let_(n, passing, choice)
     }

@@ -55,6 +55,48 @@ fn rows_are_read_once_from_where_they_lie_and_results_leave_as_one_piece() {
 }
 
 #[test]
+fn maps_that_lie_apart_from_their_folds_go_on_from_one_row_to_the_next() {
+    // Odd columns, few, many and in panels; odd rows.
+    let cases: [(&str, DType, &[i64], i64); 8] = [
+        ("gpu_columns", DType::F16, &[600, 33], 0),
+        ("gpu_columns", DType::BF16, &[521, 7], 0),
+        ("gpu_columns", DType::F32, &[530, 71], 0),
+        ("gpu_columns", DType::F16, &[2, 550, 9], 1),
+        ("gpu_columns", DType::F32, &[3, 519, 5], 1),
+        ("gpu_columns", DType::BF16, &[514, 129], 0),
+        ("gpu_rows", DType::F16, &[3, 17001], 1),
+        ("gpu_rows", DType::F32, &[2, 9001], 1),
+    ];
+    for (turn, (strategy, dtype, shape, axis)) in cases.into_iter().enumerate() {
+        let name = ["softmax", "log_softmax"][turn % 2];
+        let n = shape.iter().product::<i64>() as usize;
+        let special = [Special::Zeros, Special::All, Special::Nan][turn % 3];
+        let x = array(dtype, shape, &numbers(n, special, turn as u64));
+        // What the last block of a row does is a warp's.
+        let are_rows = strategy == "gpu_rows";
+        let warp = if are_rows || turn % 2 == 0 { 32 } else { 64 };
+        let target =
+            Target { n_threads: if are_rows { 1 << 15 } else { 1 << 11 }, ..Target::simulated(warp) };
+        let (trace, result, report) = kept::by(strategy, &target, name, &x, axis);
+        let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
+        assert!(report.is_clean(), "{what}\n{report}");
+        let is_fused = strategy == "gpu_rows"
+            || trace.contains("s[O].fuse(k0, i")
+            || trace.contains("s[O].fuse(i0, k0, i1)");
+        assert!(is_fused && trace.contains("s[O].vectorize("), "{what}");
+        // Results come with the kept dimensions first.
+        let found = values(&result);
+        let length = shape[axis as usize] as usize;
+        let inner = shape[axis as usize + 1..].iter().product::<i64>() as usize;
+        for (at, exact) in Case::new(name, &[axis as usize]).exact(&x).into_iter().enumerate() {
+            let (row, element) = (at / inner / length * inner + at % inner, at / inner % length);
+            let found = found[row * length + element];
+            assert!(is_right(found, exact, dtype), "{at}: {found} {exact:?}: {what}");
+        }
+    }
+}
+
+#[test]
 fn results_that_are_columns_of_rows_that_were_read_are_stored_side_by_side() {
     let cases: [(DType, &[i64], &[i64]); 4] = [
         (DType::BF16, &[50, 300], &[1, 74]),

@@ -79,7 +79,7 @@ impl Facts<'_> {
             .last()
             .is_some_and(|last| !last.is_reduced() && (last.extent > FEW_COLUMNS || dims.len() > 2));
         let most = if are_apart { LANES_APART } else { self.most_lanes() };
-        let mut lanes = most.min(floor_pow2(behind));
+        let mut lanes = most.min(floor_pow2(behind)).max(1);
         while arrays().any(|array| self.spec.offset(array) % lanes != 0) {
             lanes /= 2;
         }

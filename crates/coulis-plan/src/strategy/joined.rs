@@ -58,7 +58,7 @@ impl Row {
             return Err(Decline::new(wanted, "fewer dimensions"));
         };
         let is_around = outer.iter().any(|dim| dim.is_reduced());
-        if !inner.is_reduced() || kept.is_reduced() || !is_around {
+        if !inner.is_reduced() || kept.is_reduced() || !is_around || inner.extent < 2 {
             return Err(Decline::new(wanted, "others"));
         }
         if spec.map.is_some() {
