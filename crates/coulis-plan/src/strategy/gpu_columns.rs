@@ -265,12 +265,18 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     }
 }
 
+/// Whether the results of an output are as many bytes as its elements.
+fn stores_much(spec: &Spec) -> bool {
+    let stored: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
+    stored >= spec.problem.reduce_len.saturating_mul(spec.inputs[0].bytes() as i64)
+}
+
 /// Results that a thread stores beside each other, at most: where those of an output are as many bytes as its elements, memory is
 /// asked for as many pieces of a sector as a thread has neighbours.
 fn stored_side_by_side(facts: &Facts) -> i64 {
     let bytes = || facts.spec.outputs.iter().map(|output| output.dtype.bytes() as i64);
     let stored: i64 = bytes().sum();
-    if stored < facts.spec.problem.reduce_len.saturating_mul(facts.spec.inputs[0].bytes() as i64) {
+    if !stores_much(facts.spec) {
         return i64::MAX;
     }
     let most = if stored > SECTOR_BYTES { STORED_OF_MANY } else { STORED };
@@ -305,7 +311,11 @@ pub fn schedule(
     let Sketch { tile, lanes, rows, .. } = *sketch;
     let strips = Strips { tile, lanes, rows, in_last, are_parts: !is_whole };
     let (column, neighbour) = bind_strips(s, root, n_root, &strips)?;
-    neighbour.iter().try_for_each(|lane| s.unroll(root, lane))?;
+    // Many results leave as whole words, of few it is no matter where they begin.
+    let leaves_words = is_whole && sketch.threads == 1 && stores_much(spec);
+    neighbour
+        .iter()
+        .try_for_each(|lane| if leaves_words { s.vectorize(root, lane) } else { s.unroll(root, lane) })?;
     if sketch.threads > 1 {
         let shared = s.stage(fold.stage)?.reduce_axes()[0].clone();
         s.bind(fold.stage, &shared, ThreadTag::ThreadY)?;
