@@ -251,7 +251,9 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         run,
         one_run: run == 1 && facts.is_one_run(turns) && (block == BLOCK || lanes * run_bytes <= THREAD_RUN),
         threads,
-        shares_all: joined == 1 && threads > 1 && innermost % threads != 0,
+        // Accesses of few bytes are to be many under way, between which no condition stands; wider elements wait for less than they
+        // take to be found so.
+        shares_all: joined == 1 && threads > 1 && innermost % threads != 0 && access <= WORD_BYTES as i64,
         rows: outer,
         chunks,
         joined,

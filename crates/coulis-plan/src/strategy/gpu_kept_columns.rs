@@ -41,6 +41,8 @@ const KEPT_BYTES: i64 = 256;
 const WORD_BYTES: i64 = 4;
 /// Elements of an access that are few.
 const FEW_LANES: i64 = 2;
+/// Columns side by side, at least, of which those that are read twice are read in whole words.
+const FEWEST_BESIDE: i64 = 64;
 /// Most rows that are read by such accesses where wider ones would be possible: more of them are as fast read twice, without so much in registers.
 const MOST_OF_WORDS: i64 = 512;
 /// Bytes of a strip's rows, and most threads of a block that has such a strip, the most wanted first.
@@ -85,7 +87,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a reduced dimension", "none"));
     };
     let n_outer = spec.problem.n_outputs / extent.max(1);
-    if lanes <= FEW_LANES && facts.most_lanes() > FEW_LANES && outer.saturating_mul(rows) > MOST_OF_WORDS {
+    let are_pieces = lanes <= FEW_LANES && facts.most_lanes() > FEW_LANES && extent > FEWEST_BESIDE;
+    if are_pieces && outer.saturating_mul(rows) > MOST_OF_WORDS {
         return Err(Decline::new(
             "accesses of several elements, or at most 512 rows",
             outer.saturating_mul(rows),
