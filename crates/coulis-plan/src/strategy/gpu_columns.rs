@@ -15,7 +15,7 @@ use coulis_tensor::IterVar;
 use super::gpu_finish::{Finish, fold_chunks_beside};
 use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES, LAST_BLOCKS, gathering_of_byte, has_clusters};
 use super::gpu_steps::{as_one, split_fold};
-use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, split_joined};
+use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, WORD_BYTES, split_joined};
 use super::steps::{same_axis, stage_of};
 use super::waves::{
     UNIT_THREADS, are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident,
@@ -86,8 +86,6 @@ const BUSY_OF_JOINED: i64 = 640;
 const BUSY_OF_SHORT: i64 = 768;
 /// The same of elements that are a word of registers each, which take the least of them.
 const BUSY_OF_WORDS: i64 = 512;
-/// Bytes of such a word.
-const WORD_BYTES: usize = 4;
 /// Bytes of partial states that are many.
 const MANY_PARTS: i64 = 512 << 10;
 /// Most bytes of partial states of an output that one block of a second launch reads in little time.
@@ -204,7 +202,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let has_many_parts = parts > MANY_PARTS && (bytes > 1 || n_blocks == 1);
     let is_late = facts.has_swift_memory() && calls_functions(&facts.spec.reducer.combine);
     if joined > 1 && !is_late && (has_many_parts || is_large && bytes > 1) {
-        let busy = match bytes {
+        let busy = match bytes as i64 {
             WORD_BYTES if is_large => BUSY_OF_WORDS,
             _ if narrow > 1 && run > 1 && run * access <= IN_FLIGHT => BUSY_OF_SHORT,
             _ => BUSY_OF_JOINED,
@@ -251,9 +249,8 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         run,
         one_run: run == 1 && facts.is_one_run(turns) && (block == BLOCK || lanes * run_bytes <= THREAD_RUN),
         threads,
-        // Accesses of few bytes are to be many under way, between which no condition stands; wider elements wait for less than they
-        // take to be found so.
-        shares_all: joined == 1 && threads > 1 && innermost % threads != 0 && access <= WORD_BYTES as i64,
+        // Reads of bytes are to be many under way, between which no condition stands; of wider elements fewer are enough.
+        shares_all: joined == 1 && threads > 1 && innermost % threads != 0 && bytes == 1,
         rows: outer,
         chunks,
         joined,

@@ -10,7 +10,7 @@ use crate::constants::Constants;
 /// Bytes of a line of memory.
 const LINE_BYTES: i64 = 128;
 /// Bytes of a word of registers.
-const WORD_BYTES: i64 = 4;
+pub const WORD_BYTES: i64 = 4;
 /// Fewest rows that are several joined.
 const FEWEST: i64 = 16;
 /// The part of the input's bytes that the partial states of rows that are joined take at most.
@@ -182,7 +182,7 @@ pub fn split_joined(
         let Some(axis) = axis else { continue };
         let axis = same_axis(s, stage, &axis)?;
         folded.push(stage);
-        stage = s.rfactor_at(stage, &axis, (at + folded.len().saturating_sub(1)) as i64)?;
+        stage = s.rfactor_at(stage, &axis, (at + folded.len() - 1) as i64)?;
     }
     while s.stage(stage)?.axes().len() > n_kept + 1 {
         let dims = s.stage(stage)?.axes().to_vec();
