@@ -87,7 +87,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a reduced dimension", "none"));
     };
     let n_outer = spec.problem.n_outputs / extent.max(1);
-    let are_pieces = lanes <= FEW_LANES && facts.most_lanes() > FEW_LANES && extent > FEWEST_BESIDE;
+    let aligned = facts.word_lanes(&constant);
+    let are_pieces = aligned <= FEW_LANES && facts.most_lanes() > FEW_LANES && extent > FEWEST_BESIDE;
     if are_pieces && outer.saturating_mul(rows) > MOST_OF_WORDS {
         return Err(Decline::new(
             "accesses of several elements, or at most 512 rows",
