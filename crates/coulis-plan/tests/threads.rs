@@ -154,6 +154,28 @@ fn few_threads_share_a_row_of_narrow_elements_and_many_one_that_is_long() {
 }
 
 #[test]
+fn calls_of_a_survey_have_the_plans_that_were_measured() {
+    // Few reduced neighbours of each output are columns, few outputs a cluster's.
+    let (name, sketch, _) = of("argmax", DType::F16, &[4_000_000, 3, 4], &[0, 2]);
+    assert_eq!((name, sketch.beside, sketch.last_blocks), ("gpu_beside", 4, 8));
+    let (name, sketch, _) = of("max", DType::F32, &[1_000_000, 7, 9], &[0, 2]);
+    assert_eq!((name, sketch.beside, sketch.joined, sketch.lanes), ("gpu_beside", 9, 4, 4));
+    assert_ne!(of("sum", DType::U8, &[24, 153_210, 73], &[0, 2]).0, "gpu_beside", "parts for every 24 bytes");
+    // Bytes that may be walked again are swept in pieces of 64 KiB.
+    let (name, sketch, _) = of("argmax", DType::U8, &[1 << 28], &[0]);
+    assert_eq!((name, sketch.threads, sketch.chunks, sketch.unroll), ("gpu_rows", 256, 4096, 8));
+    // A column of few elements is one run of one thread.
+    let (name, sketch, _) = of("mean", DType::BF16, &[9, 14_902_272], &[0]);
+    assert_eq!((name, sketch.threads, sketch.run, sketch.unroll), ("gpu_columns", 1, 9, 9));
+    // Rows of an odd number of bytes are walked as words, of more parts than others may have.
+    let (name, sketch, _) = of("max", DType::U8, &[225, 585_479], &[0]);
+    assert_eq!((name, sketch.lanes, sketch.joined), ("gpu_columns", 8, 8));
+    // Threads share bytes over all rows, where some would have a row fewer.
+    assert!(of("var", DType::U8, &[34, 231, 133, 128], &[0, 2]).1.shares_all);
+    assert!(!of("var", DType::F16, &[4, 37, 218, 4096], &[0, 2]).1.shares_all);
+}
+
+#[test]
 fn few_threads_share_a_row_whose_states_are_work_to_bring_together() {
     for (op, dtype, width, name, threads) in [
         ("var", DType::F32, 128, "gpu_rows", 8),

@@ -1,20 +1,17 @@
 //! How wide accesses may be: as many neighbours as every array has where each access of it begins.
 
+use super::gpu_steps::widest_access;
 use super::{Facts, floor_pow2};
 use crate::constants::Constants;
 
+/// Bytes of a word of registers; narrower elements take one each once they are converted.
+pub const WORD_BYTES: i64 = 4;
 /// Columns whose statistics lie in a line or two of memory, at most.
 const FEW_COLUMNS: i64 = 64;
 /// Neighbours of an access, at most, whose statistics come from several lines.
 const LANES_APART: i64 = 2;
 
 impl Facts<'_> {
-    /// Neighbours of the widest access, of the widest input.
-    pub fn most_lanes(&self) -> i64 {
-        let widest = self.spec.inputs.iter().map(|dtype| dtype.bytes() as i64).max().unwrap_or(1);
-        i64::from(self.target.vector_bytes) / widest
-    }
-
     /// Neighbours along the innermost dimension that one access of every input takes, where `constant` is written
     /// into the kernel: a power of two, 1 where some input has none, or has rows that do not all begin
     /// where such an access may.
@@ -38,7 +35,7 @@ impl Facts<'_> {
         let dims = &self.spec.problem.dims;
         let Some(inner) = dims.last() else { return 1 };
         let n_outer = dims.len() - n_inner;
-        let mut lanes = self.most_lanes().min(floor_pow2(extent)).max(1);
+        let mut lanes = widest_access(self).min(floor_pow2(extent)).max(1);
         // The last access of a row that others follow is in the row.
         while n_outer > 0 && extent % lanes != 0 {
             lanes /= 2;
@@ -78,7 +75,7 @@ impl Facts<'_> {
         let are_apart = dims
             .last()
             .is_some_and(|last| !last.is_reduced() && (last.extent > FEW_COLUMNS || dims.len() > 2));
-        let most = if are_apart { LANES_APART } else { self.most_lanes() };
+        let most = if are_apart { LANES_APART } else { widest_access(self) };
         let mut lanes = most.min(floor_pow2(behind)).max(1);
         while arrays().any(|array| self.spec.offset(array) % lanes != 0) {
             lanes /= 2;

@@ -12,10 +12,11 @@ use coulis_ir::{Attr, MemScope, QuickStep, Rewalk, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
+use super::access::WORD_BYTES;
 use super::gpu_finish::{Finish, fold_chunks_beside};
 use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES, LAST_BLOCKS, gathering_of_byte, has_clusters};
 use super::gpu_steps::{as_one, split_fold};
-use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, WORD_BYTES, split_joined};
+use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, split_joined};
 use super::steps::{same_axis, stage_of};
 use super::waves::{
     UNIT_THREADS, are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident,

@@ -12,9 +12,10 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
+use super::access::WORD_BYTES;
 use super::cluster::{PARTS, cluster_sizes, fold_in_cluster};
 use super::gpu_columns::{OUTER, Strips, THREAD_STATE, bind_strips};
-use super::gpu_steps::{Fold, split_fold};
+use super::gpu_steps::{Fold, split_fold, widest_access};
 use super::kept::{in_registers, readers_of};
 use super::map_steps::Keep;
 use super::steps::stage_of;
@@ -37,8 +38,6 @@ pub static STRATEGY: Strategy = Strategy {
 const MOST_LANES: i64 = 4;
 /// Bytes of registers in which a thread keeps what it read.
 const KEPT_BYTES: i64 = 256;
-/// A register holds so many bytes; narrower elements are as wide once they are converted.
-const WORD_BYTES: i64 = 4;
 /// Elements of an access that are few.
 const FEW_LANES: i64 = 2;
 /// Columns side by side, at least, of which those that are read twice are read in whole words.
@@ -88,7 +87,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let n_outer = spec.problem.n_outputs / extent.max(1);
     let aligned = facts.word_lanes(&constant);
-    let are_pieces = aligned <= FEW_LANES && facts.most_lanes() > FEW_LANES && extent > FEWEST_BESIDE;
+    let are_pieces = aligned <= FEW_LANES && widest_access(facts) > FEW_LANES && extent > FEWEST_BESIDE;
     if are_pieces && outer.saturating_mul(rows) > MOST_OF_WORDS {
         return Err(Decline::new(
             "accesses of several elements, or at most 512 rows",

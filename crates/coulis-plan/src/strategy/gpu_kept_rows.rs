@@ -14,6 +14,7 @@ use coulis_ir::{Attr, MemScope, NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
+use super::access::WORD_BYTES;
 use super::cluster::{PARTS, cluster_sizes, fold_in_cluster};
 use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, widest_access};
 use super::kept::{in_registers, readers_of, refs};
@@ -47,8 +48,6 @@ const QUARTERS_OF_NARROW: i64 = 7;
 const FOLD_ELEMENTS: i64 = 8;
 /// See [`SIDE_BY_SIDE_BYTES`]; of narrow rows.
 const SIDE_BY_SIDE_OF_NARROW: i64 = 32;
-/// A register holds so many bytes; narrower elements are as wide once they are converted.
-const WORD_BYTES: i64 = 4;
 /// Accesses that each thread has in flight where a row goes to memory of the block.
 const IN_FLIGHT: i64 = 4;
 /// Bytes of a block's memory that the fold of its threads' states may take.

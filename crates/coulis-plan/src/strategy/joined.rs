@@ -2,15 +2,14 @@
 
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 
-use super::gpu_steps::{Fold, split_turns};
+use super::access::WORD_BYTES;
+use super::gpu_steps::{Fold, split_turns, widest_access};
 use super::steps::same_axis;
 use super::{Decline, Facts, Sketch, ceil_div, gcd, state_bytes};
 use crate::constants::Constants;
 
 /// Bytes of a line of memory.
 const LINE_BYTES: i64 = 128;
-/// Bytes of a word of registers.
-pub const WORD_BYTES: i64 = 4;
 /// Fewest rows that are several joined.
 const FEWEST: i64 = 16;
 /// The part of the input's bytes that the partial states of rows that are joined take at most.
@@ -113,7 +112,7 @@ impl Row {
             return None;
         }
         let widest = spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
-        let most = facts.most_lanes().min(most_lanes);
+        let most = widest_access(facts).min(most_lanes);
         let begins = |lanes: i64| {
             arrays.clone().all(|a| {
                 (0..outermost.len()).all(|d| constant.stride(dims, a, d).is_some_and(|s| s % lanes == 0))
