@@ -60,7 +60,17 @@ pub fn has_lane_guard(stmt: &Stmt, lanes: &Lanes) -> bool {
     found
 }
 
-/// Whether a branch in the statement hangs on elements of memory.
+/// Whether a branch in the statement hangs on elements of memory, or a choice in it reads some: vectors of either read all of them, where
+/// these are known to be inside their memory.
 pub fn has_data_guard(stmt: &Stmt) -> bool {
-    any_stmt(stmt, &mut |s| matches!(s, Stmt::If { cond, .. } if cond.reads_memory()))
+    let chooses = |value: &Expr| {
+        let mut found = false;
+        for_each_expr(value, &mut |e| found |= matches!(e.node(), Node::IfThenElse(..)) && e.reads_memory());
+        found
+    };
+    any_stmt(stmt, &mut |s| match s {
+        Stmt::If { cond, .. } => cond.reads_memory(),
+        Stmt::Store { value, .. } => chooses(value),
+        _ => false,
+    })
 }

@@ -56,6 +56,28 @@ fn what_a_condition_guards_is_not_read_for_lanes_that_it_excludes() {
 }
 
 #[test]
+fn lanes_that_a_cut_loop_keeps_inside_are_read_at_once() {
+    // The length of a loop that is cut at a guard has a name, by which the lanes are shown to be inside their memory.
+    let text = "
+@T.prim_func
+def f(A: T.handle, S: T.handle):
+    n = T.int32(is_size_var=True)
+    A_1 = T.match_buffer(A, (n, 23))
+    S_1 = T.match_buffer(S, (n, 16))
+    for i in range((n + 7) // 8):
+        for j in range(8):
+            for k in T.vectorized(16):
+                if T.likely(i * 8 + j < n):
+                    S_1[i * 8 + j, k] = T.if_then_else(k >= 9, A_1[i * 8 + j, k + 7], T.float32(0))
+";
+    let kernel = parse_module(text).expect("the text parses").remove(0);
+    let options = Options { target: &cpu(), simple_mode: false };
+    let printed = print_kernel(&lower(kernel, &options, &mut |_, _| {}).expect("the kernel lowers"));
+    assert!(printed.contains("T.Select(T.Ramp(0, 1, 16) >= T.Broadcast(9, 16)"), "{printed}");
+    assert!(!printed.contains("if_then_else"), "{printed}");
+}
+
+#[test]
 fn scalar_selects_that_read_memory_or_divide_become_lazy() {
     let i = var("i");
     let (a, b) = (buffer("A", 4), buffer("B", 4));

@@ -492,10 +492,10 @@ fn root_intervals(stage: &Stage, at: &Placed, fixed: &[Var], analyzer: &Analyzer
     let extent = |axis: &IterVar| at.extents.get(axis.var()).cloned();
     for relation in stage.relations.iter().rev() {
         match relation {
-            Relation::Split { parent, outer, inner, .. } => {
+            Relation::Split { parent, outer, inner, by } => {
                 let parts = (sets.get(outer.var()), sets.get(inner.var()), extent(inner), extent(parent));
                 if let (Some(o), Some(i), Some(inner_extent), Some(parent_extent)) = parts {
-                    let join = |a: &Expr, b: &Expr| fold::add(&fold::mul(a, &inner_extent), b);
+                    let join = |a: &Expr, b: &Expr| by.parent_of((a, b), &inner_extent, &parent_extent);
                     let set = if o.full && i.full {
                         full_set(&parent_extent)
                     } else {

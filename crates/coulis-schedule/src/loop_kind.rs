@@ -26,6 +26,9 @@ pub(crate) fn check(
     if at_once && axis.kind() != IterKind::Data {
         return Err(stage.wrong_kind(primitive, axis, IterKind::Data));
     }
+    if at_once {
+        stage.check_computes_once(primitive, axis)?;
+    }
     Ok(())
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn extents(stage: &Stage, domains: &Domains, analyzer: &Analyzer) -> 
                     if fits && !stage.leads_to_thread(part) { whole.clone() } else { wanted.clone() }
                 };
                 let (outer_extent, inner_extent) = match by {
-                    SplitBy::Factor(factor) => {
+                    SplitBy::Factor(factor) | SplitBy::Overlap(factor) => {
                         let factor = at_least_1(factor);
                         (fold::ceildiv(analyzer, &whole, &factor), clamp(&factor, inner))
                     }
@@ -88,11 +88,11 @@ pub(crate) fn offsets(stage: &Stage, extents: &Values, leaves: &Values) -> Value
     let mut values = leaves.clone();
     for relation in stage.relations.iter().rev() {
         match relation {
-            Relation::Split { parent, outer, inner, .. } => {
-                let parts = (values.get(outer.var()), values.get(inner.var()), extents.get(inner.var()));
-                if let (Some(o), Some(i), Some(e)) = parts {
-                    let value = fold::add(&fold::mul(o, e), i);
-                    values.insert(parent.var().clone(), value);
+            Relation::Split { parent, outer, inner, by } => {
+                let parts = (values.get(outer.var()), values.get(inner.var()));
+                let sizes = (extents.get(inner.var()), extents.get(parent.var()));
+                if let ((Some(o), Some(i)), (Some(each), Some(whole))) = (parts, sizes) {
+                    values.insert(parent.var().clone(), by.parent_of((o, i), each, whole));
                 }
             }
             Relation::Fuse { outer, inner, fused } => {
@@ -119,9 +119,12 @@ pub(crate) fn offsets(stage: &Stage, extents: &Values, leaves: &Values) -> Value
 pub(crate) fn marked(stage: &Stage, extents: &Values, analyzer: &Analyzer) -> FastSet<Var> {
     let mut marked = FastSet::default();
     for relation in &stage.relations {
-        if let Relation::Split { parent, outer, inner, .. } = relation {
+        if let Relation::Split { parent, outer, inner, by } = relation {
             let of = |axis: &IterVar| extents.get(axis.var());
             let exact = match (of(parent), of(outer), of(inner)) {
+                (Some(p), _, Some(i)) if matches!(by, SplitBy::Overlap(_)) => {
+                    fold::proves(analyzer, BinaryOp::Ge, p, i)
+                }
                 (Some(p), Some(o), Some(i)) => fold::proves(analyzer, BinaryOp::Eq, &fold::mul(o, i), p),
                 _ => false,
             };

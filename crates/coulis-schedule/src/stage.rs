@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::for_each_load;
 use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, ThreadTag, Var};
 use coulis_tensor::{Body, IterKind, IterVar, Program, Reduction};
 
 use crate::error::ScheduleError;
+use crate::fold;
 use crate::names::{identifier, name_of};
 
 /// Identity of a stage within its schedule; survives all rewriting.
@@ -31,7 +33,7 @@ pub enum Attach {
 /// How axes replace others.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Relation {
-    /// `parent = outer * extent(inner) + inner`.
+    /// `parent = outer * extent(inner) + inner`, or what [`SplitBy::parent_of`] says.
     Split {
         /// The axis that is replaced.
         parent: IterVar,
@@ -65,6 +67,23 @@ pub enum SplitBy {
     Factor(Expr),
     /// Extent of the outer loop.
     Nparts(Expr),
+    /// Extent of the inner loop, whose last run begins among the points of the one before it and ends with the axis.
+    Overlap(Expr),
+}
+
+impl SplitBy {
+    /// The value of an axis of `whole` points at `outer` and `inner`, whose loop runs `each` times.
+    pub(crate) fn parent_of(&self, (outer, inner): (&Expr, &Expr), each: &Expr, whole: &Expr) -> Expr {
+        let first = fold::mul(outer, each);
+        match self {
+            SplitBy::Factor(_) | SplitBy::Nparts(_) => fold::add(&first, inner),
+            SplitBy::Overlap(_) => {
+                let analyzer = Analyzer::new();
+                let last = fold::max(&analyzer, &fold::sub(whole, each), &fold::int(0, whole.dtype()));
+                fold::add(&fold::min(&analyzer, &first, &last), inner)
+            }
+        }
+    }
 }
 
 /// What a loop is marked as.
@@ -348,6 +367,41 @@ impl Stage {
             }
             Relation::Split { .. } | Relation::Fuse { .. } | Relation::Singleton { .. } => false,
         })
+    }
+
+    /// Refuses a loop whose iterations compute points that others of it compute too.
+    pub(crate) fn check_computes_once(
+        &self,
+        primitive: &'static str,
+        axis: &IterVar,
+    ) -> Result<(), ScheduleError> {
+        if !self.computes_again(axis) {
+            return Ok(());
+        }
+        let wanted = "a loop whose iterations compute points of their own, as they run at the same time";
+        let (stage, found) = (self.name.clone(), format!("`{}`, which overlaps", self.axis_name(axis)));
+        Err(ScheduleError::BadValue { primitive, stage, what: "axis", wanted, found })
+    }
+
+    /// Whether iterations of a loop may compute points that others of it compute too.
+    fn computes_again(&self, axis: &IterVar) -> bool {
+        self.relations.iter().any(|relation| match relation {
+            Relation::Split { outer, by: SplitBy::Overlap(_), .. } if outer == axis => true,
+            Relation::Split { parent, outer, inner, .. } if outer == axis || inner == axis => {
+                self.computes_again(parent)
+            }
+            Relation::Fuse { outer, inner, fused } if fused == axis => {
+                self.computes_again(outer) || self.computes_again(inner)
+            }
+            Relation::Split { .. } | Relation::Fuse { .. } | Relation::Singleton { .. } => false,
+        })
+    }
+
+    /// Whether some loop does.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.relations
+            .iter()
+            .any(|relation| matches!(relation, Relation::Split { by: SplitBy::Overlap(_), .. }))
     }
 
     /// The name of an axis in traces: its own as an identifier, made unique within the stage by `_1`, `_2`, ….

@@ -60,7 +60,8 @@ fn try_step(s: &mut Schedule, [what, on, x, y]: Numbers) -> Result<(), ScheduleE
         return Ok(());
     };
     let small = i64::from(y % 5) + 1;
-    match what % 17 {
+    match what % 18 {
+        17 => s.split(stage, &a, Split::Overlap(small)).map(|_| ()),
         0 | 1 => s.split(stage, &a, Split::Factor(small)).map(|_| ()),
         2 => s.split(stage, &a, Split::Nparts(small)).map(|_| ()),
         3 => {

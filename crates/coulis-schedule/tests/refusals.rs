@@ -321,17 +321,17 @@ fn steps_that_are_written_wrong() {
     for (call, want) in [
         (
             step(Some("B"), "split", vec![k()], vec![]),
-            "split is called as `s[B].split(axis, factor=None, nparts=None)`, and neither factor nor nparts is \
+            "split is called as `s[B].split(axis, factor=None, nparts=None, overlap=False)`, and neither factor nor nparts is \
              given; one is needed",
         ),
         (
             step(Some("B"), "split", vec![k()], vec![("factor", Arg::Int(2)), ("nparts", Arg::Int(2))]),
-            "split is called as `s[B].split(axis, factor=None, nparts=None)`, and both factor and nparts are given; \
+            "split is called as `s[B].split(axis, factor=None, nparts=None, overlap=False)`, and both factor and nparts are given; \
              one is needed",
         ),
         (
             step(Some("B"), "split", vec![k()], vec![("parts", Arg::Int(2))]),
-            "split is called as `s[B].split(axis, factor=None, nparts=None)`, and `parts` is no option of it",
+            "split is called as `s[B].split(axis, factor=None, nparts=None, overlap=False)`, and `parts` is no option of it",
         ),
         (
             step(Some("B"), "unroll", vec![Arg::Int(3)], vec![]),

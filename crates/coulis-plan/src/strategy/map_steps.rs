@@ -7,7 +7,7 @@ use coulis_ir::{DType, MemScope, Reducer, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
-use super::steps::{Site, place, stage_of, stream_results};
+use super::steps::{Site, place, split_vectors, stage_of, stream_results};
 use super::{
     Decline, Facts, LINE_BYTES, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd,
 };
@@ -225,8 +225,7 @@ pub fn map_row(
     place(s, finished, site)?;
     let Some(inner) = s.stage(map)?.leaves().last().cloned() else { return Ok(()) };
     if sketch.map.lanes > 1 {
-        let (_, lane) = s.split(map, &inner, Split::Factor(sketch.map.lanes))?;
-        s.vectorize(map, &lane)?;
+        split_vectors(s, map, &inner, sketch.map.lanes)?;
     }
     stream_results(s, map, sketch)
 }

@@ -8,7 +8,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 
 use super::map_steps::{folds, keeps_elements, map_row, root, saves_functions};
 use super::rows;
-use super::steps::{Made, Site, ask_ahead, place, site, stage_of};
+use super::steps::{Made, Site, ask_ahead, place, site, split_vectors, stage_of};
 use super::{Decline, Facts, Machine, MapSketch, Sketch, Strategy, floor_pow2};
 use crate::problem::{Dim, Problem, Role};
 use crate::program::{Spec, Statement};
@@ -136,8 +136,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if keeps {
         place(s, kept, site.as_ref())?;
         let inner = s.stage(kept)?.leaves()[spec.problem.dims.len() - 1].clone();
-        let (word, lane) = s.split(kept, &inner, Split::Factor(sketch.map.lanes))?;
-        s.vectorize(kept, &lane)?;
+        let (word, _) = split_vectors(s, kept, &inner, sketch.map.lanes)?;
         if sketch.ahead > 0 {
             s.pragma(kept, &word, hint(sketch.map.lanes), Attr::Int(sketch.ahead))?;
         }

@@ -385,6 +385,21 @@ pub fn stream_results(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Resu
     }
 }
 
+/// Splits a loop of an element-wise stage into vectors of so many lanes: the loop over vectors, and that over lanes. The last vector of a
+/// row that is no whole number of them begins in the one before it, where the row's length is known.
+pub fn split_vectors(
+    s: &mut Schedule,
+    stage: StageId,
+    axis: &IterVar,
+    lanes: i64,
+) -> Result<(IterVar, IterVar), ScheduleError> {
+    let has_rest = axis.length().is_some_and(|n| n > lanes && n % lanes != 0);
+    let by = if has_rest { Split::Overlap(lanes) } else { Split::Factor(lanes) };
+    let (vector, lane) = s.split(stage, axis, by)?;
+    s.vectorize(stage, &lane)?;
+    Ok((vector, lane))
+}
+
 /// The stage that computes a tensor.
 pub fn stage_of(s: &Schedule, tensor: &coulis_tensor::Tensor) -> Result<StageId, ScheduleError> {
     Ok(s.stage(tensor)?.id())

@@ -75,6 +75,10 @@ impl Primitive for CacheWrite {
         let stage = schedule.by_id(self.stage);
         schedule.check_holds_none("cache_write", self.stage)?;
         stage.check_unturned("cache_write")?;
+        if stage.overlaps() {
+            let (wanted, found) = ("one whose loops compute each element once", "split with overlap=True");
+            return schedule.bad_value("cache_write", self.stage, "stage", wanted, found.to_owned());
+        }
         if let Some(axis) = stage.reduce_axes().iter().find(|a| !stage.leaves.contains(a)) {
             return Err(ScheduleError::ReduceAxisScheduled {
                 primitive: "cache_write",

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use coulis_ir::visit::for_each_expr;
 use coulis_ir::{Expr, Node};
-use coulis_tensor::IterVar;
+use coulis_tensor::{Body, IterVar};
 
 use crate::error::ScheduleError;
 use crate::example::{copy, size};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, Size, apply, axis_arg, size_arg};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, Relation, SplitBy, StageId};
-use crate::trace::Step;
+use crate::trace::{Arg, Step};
 
 /// What fixes the extents of the two loops.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,14 +24,17 @@ pub enum Split {
     FactorExpr(Expr),
     /// The outer loop runs this often: an expression of sizes, which counts for 1 where it is less at a call.
     NpartsExpr(Expr),
+    /// The inner loop runs this often, at least 1, and its last run begins among the points of the one before it.
+    Overlap(i64),
 }
 
 /// The catalogue's line.
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "split",
-    signature: "s[B].split(axis, factor=None, nparts=None)",
-    summary: "one loop becomes an outer and an inner one; points past the end are guarded. A factor or number of parts of \
-              sizes counts for 1 where it is less at a call",
+    signature: "s[B].split(axis, factor=None, nparts=None, overlap=False)",
+    summary: "one loop becomes an outer and an inner one; points past the end are guarded, or with a factor and `overlap=True` the last \
+              inner loop begins sooner, among the points of the one before it, and ends with the axis: elements are computed again \
+              with the same result. A factor or number of parts of sizes counts for 1 where it is less at a call",
     before: "for i in range(n):\n    B[i] = A[i]",
     call: "i_outer, i_inner = s[B].split(i, factor=32)",
     after: "\
@@ -68,10 +71,17 @@ impl Primitive for SplitAxis {
     const ENTRY: &'static PrimitiveEntry = &ENTRY;
 
     fn read(call: &Call) -> Result<SplitAxis, ScheduleError> {
-        call.at_most(3)?;
+        call.at_most(4)?;
         let stage = call.object()?;
         let axis = call.axis(stage, 0, "axis")?;
+        let overlaps = match call.maybe(3, "overlap") {
+            Some(Arg::Bool(overlaps)) => *overlaps,
+            Some(other) => return Err(call.bad(format!("`overlap` is to be True or False, got {other}"))),
+            None => false,
+        };
         let by = match (call.maybe(1, "factor"), call.maybe(2, "nparts")) {
+            (Some(factor), None) if overlaps => Split::Overlap(call.as_int(factor, "factor")?),
+            (None, Some(_)) if overlaps => return Err(call.bad("`overlap` goes with a factor")),
             (Some(factor), None) => match call.size(factor, "factor")? {
                 Size::Int(value) => Split::Factor(value),
                 Size::Expr(expr) => Split::FactorExpr(expr),
@@ -95,6 +105,9 @@ impl Primitive for SplitAxis {
         match self.by() {
             SplitBy::Factor(factor) => step.option("factor", size_arg(schedule, &factor)),
             SplitBy::Nparts(parts) => step.option("nparts", size_arg(schedule, &parts)),
+            SplitBy::Overlap(factor) => {
+                step.option("factor", size_arg(schedule, &factor)).option("overlap", Arg::Bool(true))
+            }
         }
     }
 
@@ -113,8 +126,19 @@ impl Primitive for SplitAxis {
             }
             _ => Ok(()),
         };
+        if matches!(self.by, Split::Overlap(_)) {
+            let refused = |found: &str| {
+                let wanted = "a loop over elements, in their own order, of a stage that folds nothing";
+                schedule.bad_value("split", self.stage, "overlap", wanted, found.to_owned())
+            };
+            match &stage.body {
+                Body::Reduce(_) => return refused("a fold, which would take elements twice"),
+                Body::Plain(_) if stage.turn.is_some() => return refused("elements in another order"),
+                Body::Plain(_) => {}
+            }
+        }
         match &self.by {
-            Split::Factor(found) => sized("factor", *found),
+            Split::Overlap(found) | Split::Factor(found) => sized("factor", *found),
             Split::Nparts(found) => sized("number of parts", *found),
             Split::FactorExpr(expr) | Split::NpartsExpr(expr) => {
                 check_size(&stage.axis_name(&self.axis), schedule, expr)
@@ -147,6 +171,7 @@ impl SplitAxis {
         match &self.by {
             Split::Factor(value) => SplitBy::Factor(constant(*value)),
             Split::Nparts(value) => SplitBy::Nparts(constant(*value)),
+            Split::Overlap(value) => SplitBy::Overlap(constant(*value)),
             Split::FactorExpr(expr) => SplitBy::Factor(expr.clone()),
             Split::NpartsExpr(expr) => SplitBy::Nparts(expr.clone()),
         }
