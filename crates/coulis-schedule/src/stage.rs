@@ -77,6 +77,7 @@ impl SplitBy {
         let first = fold::mul(outer, each);
         match self {
             SplitBy::Factor(_) | SplitBy::Nparts(_) => fold::add(&first, inner),
+            SplitBy::Overlap(_) if fold::floormod(whole, each).is_int(0) => fold::add(&first, inner),
             SplitBy::Overlap(_) => {
                 let analyzer = Analyzer::new();
                 let last = fold::max(&analyzer, &fold::sub(whole, each), &fold::int(0, whole.dtype()));

@@ -40,6 +40,9 @@ const TILE_BYTES_FRONT_TO_BACK: i64 = 128 << 10;
 const LAST_TILE: i64 = 1 << 10;
 /// Bytes of a tile that a map reads again: half of a second cache.
 const MAPPED_BYTES: i64 = 512 << 10;
+/// Bytes of a piece of memory whose tiles overlap, at most, and pieces of each thread, at least.
+const OVERLAPPED_BYTES: i64 = 256 << 10;
+const OVERLAPPED_PIECES: i64 = 8;
 /// Bytes of a row of such a tile, at least: fewer lines at a time leave memory waiting.
 const NARROWEST_MAPPED: i64 = 256;
 /// Bytes that a part of a fold reads for each byte of its states, at least.
@@ -113,14 +116,18 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let runs = facts.runs(if rows.is_some() { longest } else { 1 });
     let lanes = runs.lanes.min(floor_pow2(extent));
     let mapped = mapped_tile(facts, extent, lanes);
-    let (mut tile, chunks) = mapped.map_or_else(|| tiles(facts, extent, lanes, in_memory), |tile| (tile, 1));
+    let overlapped = overlapped_tile(facts, extent, lanes);
+    let (mut tile, chunks) = match overlapped.or(mapped) {
+        Some(tile) => (tile, 1),
+        None => tiles(facts, extent, lanes, in_memory),
+    };
     // Half of the registers hold states.
     let held = floor_pow2(i64::from(facts.target.register_bytes) / 2 / runs.state_bytes.max(1));
     let in_registers = front_to_back
         && is_narrow
         && rows.is_some()
         && runs.steps == 1
-        && mapped.is_none()
+        && mapped.or(overlapped).is_none()
         && tile > UNROLLED * lanes
         && (tile <= held || tile % held == 0 && tile <= TILES_IN_REGISTERS * held);
     if in_registers {
@@ -190,6 +197,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         rows_ahead,
         run: runs.steps,
         tile,
+        overlaps: overlapped.is_some(),
         tiles_together: together.map_or(1, |(_, tiles)| tiles),
         written_out,
         chunks,
@@ -198,7 +206,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     sketch = sketch.with_map_inside(mapped.is_some());
     // Tiles that make up a row exactly have no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
-        *last = extent <= tile || extent % tile == 0;
+        *last = sketch.overlaps || extent <= tile || extent % tile == 0;
     }
     if let Some((around, _)) = together {
         sketch.constant[around] = true;
@@ -216,6 +224,23 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 fn near_bytes(rows: i64) -> i64 {
     let rows = rows.max(ROWS_FRONT_TO_BACK);
     (NEAR_LINES / rows - rows / 2).max(1) * LINE_BYTES
+}
+
+/// Elements of a tile of which the last one begins in the one before it, as wide as makes the fewest elements in all: of rows that are no
+/// whole vectors, where each thread has pieces of memory of its own, of which a second cache holds one until its tiles have all
+/// been read. A single element behind whole vectors is as quick by itself.
+pub(super) fn overlapped_tile(facts: &Facts, extent: i64, lanes: i64) -> Option<i64> {
+    let problem = &facts.spec.problem;
+    let width = facts.spec.inputs[0].bytes() as i64;
+    let threads = if facts.parallel() { i64::from(facts.target.n_threads) } else { 1 };
+    let pieces = problem.n_outputs / extent.max(1);
+    let are_many = threads == 1 || pieces >= OVERLAPPED_PIECES * threads;
+    let is_near = problem.reduce_len.saturating_mul(extent).saturating_mul(width) <= OVERLAPPED_BYTES;
+    if extent % lanes <= 1 || extent < lanes || lanes < 2 || pieces < 2 || !are_many || !is_near {
+        return None;
+    }
+    let widths = (1..=extent / lanes).map(|vectors| vectors * lanes);
+    widths.min_by_key(|tile| (ceil_div(extent, *tile) * tile, -tile))
 }
 
 /// Elements of a tile whose rows stay in the second cache until a map reads them again; `None` where there is no map, and where
@@ -319,7 +344,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let root = root(s, stmt, sketch)?;
         let mut at = tile_loops(s, root, n_kept, sketch)?;
         if sketch.parallel {
-            at = spread(s, root, n_kept, &at)?;
+            at = spread_tiles(s, root, n_kept, at, sketch)?;
         }
         let walk = fold_tile(s, state, n_kept, spec, sketch, sketch.unroll)?;
         ask_along(s, state, &walk, sketch)?;
@@ -376,7 +401,8 @@ pub(super) fn tile_loops(
     sketch: &Sketch,
 ) -> Result<IterVar, ScheduleError> {
     let last = s.stage(stage)?.leaves()[n_kept - 1].clone();
-    let (tile, within) = s.split(stage, &last, Split::Factor(sketch.tile))?;
+    let by = if sketch.overlaps { Split::Overlap(sketch.tile) } else { Split::Factor(sketch.tile) };
+    let (tile, within) = s.split(stage, &last, by)?;
     let (vector, lane) = s.split(stage, &within, Split::Factor(sketch.lanes))?;
     // A map's loops over the elements of a column stand behind those over columns.
     let mut order = s.stage(stage)?.leaves()[n_kept + 2..].to_vec();
@@ -404,6 +430,21 @@ pub(super) fn spread(
     let fused = if loops.len() > 1 { s.fuse(stage, &loops)? } else { tile.clone() };
     s.parallel(stage, &fused)?;
     Ok(fused)
+}
+
+/// As [`spread`]; tiles that overlap, which no two threads may store, are a loop of each thread. Result: the loop over tiles or the one
+/// that it is part of.
+pub(super) fn spread_tiles(
+    s: &mut Schedule,
+    stage: StageId,
+    n_kept: usize,
+    tile: IterVar,
+    sketch: &Sketch,
+) -> Result<IterVar, ScheduleError> {
+    match s.stage(stage)?.leaves()[..n_kept - 1].last().cloned().filter(|_| sketch.overlaps) {
+        Some(outer) => spread(s, stage, n_kept - 1, &outer).map(|_| tile),
+        None => spread(s, stage, n_kept, &tile),
+    }
 }
 
 /// Has the walk over a tile ask for memory ahead: of the next visit, along the loop over its vectors, or along the rows where that is

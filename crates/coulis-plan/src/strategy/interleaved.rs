@@ -9,9 +9,11 @@ use coulis_ir::visit::uses_any;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
-use super::columns::NARROWEST;
+use super::columns::{NARROWEST, overlapped_tile};
 use super::steps::{Parts, fold_by_vectors, fold_states, hint, place, same_axis, site, stage_of};
-use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, floor_pow2};
+use super::{
+    Decline, Facts, Machine, NARROW, SHORT, Sketch, Strategy, calls_functions, floor_pow2, state_bytes,
+};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -32,6 +34,13 @@ const MOST_WRITTEN_OUT: i64 = 8;
 const MOST_OPERATIONS: i64 = 1024;
 /// Wide steps of a visit of a state, and of the longest run.
 const STEPS_A_VISIT: i64 = 8;
+/// Work of one of the shorter vectors of a rest, in halves of a vector; and where their elements are widened one by one, or functions called.
+const OF_A_PIECE: i64 = 2;
+const OF_A_DEAR_PIECE: i64 = 5;
+/// Bytes of the states of a wide step, at most.
+const WIDE_BYTES: i64 = 128 << 10;
+/// Wide steps of a piece of memory, at least, where columns could take it: its states are folded at the end.
+const WIDE_STEPS: i64 = 8;
 /// Steps that are left of a wide one when outputs fold what they have of each.
 const LAST_STEPS: i64 = 8;
 
@@ -39,16 +48,22 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, false)) = facts.inner() else {
         return Err(Decline::new("a kept innermost dimension", "a reduced one, or none"));
     };
-    if extent > SHORT {
-        return Err(Decline::new("at most 32 outputs side by side", extent));
+    if extent > SHORT && !has_dear_rest(facts, extent) {
+        return Err(Decline::new(
+            "at most 32 outputs side by side, or more whose rests are much work",
+            extent,
+        ));
     }
     let Some((steps, _, true)) = facts.dim_from_end(1) else {
         return Err(Decline::new("a reduced dimension next to the innermost", "a kept one, or none"));
     };
-    let wide = wide_step(facts, extent, steps);
+    let is_narrow = extent < NARROWEST;
+    let overlaps = |lanes: i64| overlapped_tile(facts, extent, lanes.min(floor_pow2(extent))).is_some();
+    let wide = wide_step(facts, extent, steps)
+        .filter(|wide| is_narrow || steps >= WIDE_STEPS * wide.rows && !overlaps(wide.lanes));
     // Columns take what makes up whole vectors, and maps.
     let is_whole = extent % facts.runs(STEPS_A_VISIT).lanes == 0;
-    if extent >= NARROWEST && (is_whole || facts.spec.map.is_some() || wide.is_none()) {
+    if !is_narrow && (is_whole || facts.spec.map.is_some() || wide.is_none()) {
         return Err(Decline::new(
             "fewer than 8 outputs, or many steps that make up vectors only together",
             extent,
@@ -74,6 +89,18 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         *last = true;
     }
     Ok(sketch)
+}
+
+/// Whether what a row has behind its whole vectors, in shorter ones, is more work than vectors of several rows are, whose states are
+/// that many more and lie in a near cache.
+fn has_dear_rest(facts: &Facts, extent: i64) -> bool {
+    let runs = facts.runs(STEPS_A_VISIT);
+    let (whole, rest) = (extent / runs.lanes, extent % runs.lanes);
+    let is_dear = facts.spec.inputs[0].bytes() < NARROW || calls_functions(&facts.spec.reducer.combine);
+    let of_a_piece = if is_dear { OF_A_DEAR_PIECE } else { OF_A_PIECE };
+    // Single lanes are quick.
+    let of_rest = i64::from((rest >> 1).count_ones()) * of_a_piece;
+    OF_A_PIECE * whole + of_rest > OF_A_PIECE * extent / runs.lanes * 5 / 4 + OF_A_PIECE
 }
 
 /// A wide step.
@@ -118,6 +145,9 @@ fn wide_step(facts: &Facts, extent: i64, steps: i64) -> Option<WideStep> {
         (runs, visit) = (facts.runs(1), 1);
     }
     let (rows, lanes) = (rows_of(runs.lanes), runs.lanes);
+    if rows * extent * state_bytes(&facts.spec.reducer) > WIDE_BYTES {
+        return None;
+    }
     let held = runs.steps == 1 && rows * extent * runs.state_bytes <= i64::from(facts.target.register_bytes);
     let wide = WideStep { rows, lanes, visit, run: runs.steps, is_written_out: held || knows_positions };
     (steps >= 2 * rows * visit).then_some(wide)

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::columns::{NARROWEST, fold_tile, spread, tile_loops};
+use super::columns::{NARROWEST, fold_tile, overlapped_tile, spread_tiles, tile_loops};
 use super::map_steps::{folds, keeps_elements, root, saves_functions};
 use super::steps::{Site, place, stage_of, stream_results};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
@@ -61,7 +61,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let lanes = first.lanes.max(second.lanes).max(facts.map_lanes().min(floor_pow2(extent)));
     let mut tiles = WIDTHS.map(|n| n * facts.map_lanes());
     let even = tiles.clone().find(|tile| tile % lanes == 0 && extent % tile == 0);
-    let tile = even.or(tiles.next()).unwrap_or(lanes).min(ceil_div(extent, lanes) * lanes);
+    let overlapped = overlapped_tile(facts, extent, lanes);
+    let tile = overlapped.or(even).or(tiles.next()).unwrap_or(lanes).min(ceil_div(extent, lanes) * lanes);
     let held = if keeps_elements(facts.spec) { &specs[..] } else { &specs[..1] };
     let of_element: usize = held.iter().flat_map(|spec| &spec.inputs).map(|d| d.bytes()).sum();
     let bytes = facts.spec.problem.reduce_len.saturating_mul(tile * of_element as i64);
@@ -77,11 +78,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         *constant = dim.is_reduced();
     }
     if let Some(last) = sketch.constant.last_mut() {
-        *last = extent <= tile || extent % tile == 0;
+        *last = overlapped.is_some() || extent <= tile || extent % tile == 0;
     }
     let Sketch { parallel, streams, constant, .. } = sketch;
     let first = Some(Box::new(Sketch { tile, ..first }));
-    Ok(Sketch { first, tile, parallel, streams, constant, ..second }.with_map_inside(true))
+    let overlaps = overlapped.is_some();
+    Ok(Sketch { first, tile, overlaps, parallel, streams, constant, ..second }.with_map_inside(true))
 }
 
 /// How one of the folds walks a tile.
@@ -107,7 +109,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let of_map = Sketch { lanes: sketch.map.lanes, ..sketch.clone() };
     let mut at = tile_loops(s, root, n_kept, &of_map)?;
     if sketch.parallel {
-        at = spread(s, root, n_kept, &at)?;
+        at = spread_tiles(s, root, n_kept, at, sketch)?;
     }
     stream_results(s, root, sketch)?;
     let site = Site { stage: root, at };

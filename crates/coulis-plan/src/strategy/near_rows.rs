@@ -29,7 +29,8 @@ pub static STRATEGY: Strategy = Strategy {
 const NEAR_BYTES: i64 = 64 << 10;
 /// The same where it is not kept, and the row is read again from there by each of three walks.
 const ANEW_BYTES: i64 = 16 << 10;
-/// Rows of fewer elements end as long as they are walked. Where no function is saved, one fold is as quick up to two vectors.
+/// Rows of fewer elements end as long as they are walked. Where no function is saved, one fold is as quick up to a vector, and up
+/// to two where elements are converted.
 const SHORTEST: i64 = 16;
 /// Rows that are taken together, at most, and at least where the cache holds as many, and bytes of what is kept of them: the end of
 /// one fold is a chain of operations that wait for each other, beside which those of the next row run where nothing else stands
@@ -71,9 +72,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         Ok(Sketch { by_halves: true, ..rows::sketch(&facts, most_beside)? })
     };
     let first = of_one_row(&first_spec)?;
-    let shortest = if saves_functions(facts.spec) { SHORTEST } else { SHORTEST.max(2 * first.lanes + 1) };
+    let shortest = match saves_functions(facts.spec) {
+        true => SHORTEST,
+        false => SHORTEST.max(if keeps { 2 } else { 1 } * first.lanes + 1),
+    };
     if extent < shortest {
-        return Err(Decline::new("rows of 16 elements at least, or of more than two vectors", extent));
+        return Err(Decline::new("rows of 16 elements at least, or of more than a vector or two", extent));
     }
     let mut constant = facts.plain().constant;
     if let Some(last) = constant.last_mut() {
