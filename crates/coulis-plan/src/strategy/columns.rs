@@ -245,7 +245,7 @@ pub(super) fn overlapped_tile(facts: &Facts, extent: i64, lanes: i64) -> Option<
 
 /// Elements of a tile whose rows stay in the second cache until a map reads them again; `None` where there is no map, and where
 /// such tiles are too narrow or too few.
-fn mapped_tile(facts: &Facts, extent: i64, lanes: i64) -> Option<i64> {
+pub(super) fn mapped_tile(facts: &Facts, extent: i64, lanes: i64) -> Option<i64> {
     facts.spec.map.as_ref().filter(|_| facts.has_rows())?;
     let width = facts.spec.inputs[0].bytes() as i64;
     let column = facts.spec.problem.reduce_len.saturating_mul(width).max(1);

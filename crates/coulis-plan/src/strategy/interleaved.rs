@@ -9,7 +9,7 @@ use coulis_ir::visit::uses_any;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
-use super::columns::{NARROWEST, overlapped_tile};
+use super::columns::{NARROWEST, mapped_tile, overlapped_tile};
 use super::steps::{Parts, fold_by_vectors, fold_states, hint, place, same_axis, site, stage_of};
 use super::{
     Decline, Facts, Machine, NARROW, SHORT, Sketch, Strategy, calls_functions, floor_pow2, state_bytes,
@@ -63,7 +63,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         .filter(|wide| is_narrow || steps >= WIDE_STEPS * wide.rows && !overlaps(wide.lanes));
     // Columns take what makes up whole vectors, and maps.
     let is_whole = extent % facts.runs(STEPS_A_VISIT).lanes == 0;
-    if !is_narrow && (is_whole || facts.spec.map.is_some() || wide.is_none()) {
+    if !is_narrow
+        && (is_whole
+            || mapped_tile(facts, extent, facts.lanes().min(floor_pow2(extent))).is_some()
+            || wide.is_none())
+    {
         return Err(Decline::new(
             "fewer than 8 outputs, or many steps that make up vectors only together",
             extent,

@@ -263,8 +263,14 @@ pub fn map_after(
         loops.clear();
     }
     if lanes > 1 {
-        let (words, lane) = s.split(stage, &word, Split::Factor(lanes))?;
-        s.vectorize(stage, &lane)?;
+        // Vectors that threads share begin where the one before them ends.
+        let (words, lane) = match machine {
+            Machine::Loops if parts == 1 => split_vectors(s, stage, &word, lanes)?,
+            Machine::Loops | Machine::Threads => s.split(stage, &word, Split::Factor(lanes))?,
+        };
+        if machine == Machine::Threads || parts > 1 {
+            s.vectorize(stage, &lane)?;
+        }
         word = words;
     }
     match machine {
