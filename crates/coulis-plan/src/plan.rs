@@ -139,11 +139,11 @@ fn needs_order(spec: &Spec, target: &Target) -> Result<bool, PlanError> {
 
 /// Writes a sketch as primitives.
 pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Planned, PlanError> {
-    let statement = build(spec, &sketch.constant, sketch.folds())?;
+    let statement = build(spec, &sketch.constant, sketch.folds(), sketch.map.spreads())?;
     let mut schedule = Schedule::of(&statement.program);
     (strategy.schedule)(&mut schedule, &statement, spec, sketch)?;
-    if let Some(map) = statement.map.as_ref().filter(|_| !sketch.map.inside) {
-        map_after(&mut schedule, map, spec, sketch, strategy.machine)?;
+    if !sketch.map.inside {
+        map_after(&mut schedule, &statement, spec, sketch, strategy.machine)?;
     }
     Ok(Planned { statement, schedule })
 }
@@ -151,7 +151,7 @@ pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Pla
 /// A schedule made by the steps of a trace instead of a strategy. `sketch` says which extents are constants, as the
 /// trace may count on them.
 pub fn replay(spec: &Spec, sketch: &Sketch, steps: &[Step]) -> Result<Planned, PlanError> {
-    let statement = build(spec, &sketch.constant, sketch.folds())?;
+    let statement = build(spec, &sketch.constant, sketch.folds(), sketch.map.spreads())?;
     let mut schedule = Schedule::of(&statement.program);
     for (position, step) in steps.iter().enumerate() {
         let misfit = |source| PlanError::Step { number: position + 1, n_steps: steps.len(), source };

@@ -69,7 +69,8 @@ pub struct Spec {
 /// The program and the handles that a schedule needs.
 pub struct Statement {
     /// The program: stage `S` folds, stage `O` finishes. Where there is a map, stage `F` finishes and `O` maps. Where there are two
-    /// folds, stage `G` is the first, `H` finishes it, and `K` is what is kept of the elements, which `S` folds and `O` maps.
+    /// folds, stage `G` is the first, `H` finishes it, and `K` is what is kept of the elements, which `S` folds and `O` maps. Where a
+    /// map reads the results of a row beside each element of it, stage `R` is these.
     pub program: Program,
     /// The inputs, then the mask if there is one.
     pub inputs: Vec<Tensor>,
@@ -81,6 +82,9 @@ pub struct Statement {
     pub output: Tensor,
     /// The result of the map, whose dimensions are the kept ones, then the reduced ones.
     pub map: Option<Tensor>,
+    /// Component 0 of the finished results beside each element, where the map reads them so; its dimensions are those of the problem, in
+    /// their order.
+    pub spread: Option<Tensor>,
 }
 
 /// The first of two folds, and what is made of the elements by what it gives.
@@ -122,8 +126,14 @@ fn behind(at: &Expr, offset: i64) -> Expr {
     }
 }
 
-/// Makes the program, of one fold or of two, in which so much is written into the kernel.
-pub fn build(spec: &Spec, constants: &Constants, folds: Folds) -> Result<Statement, TensorError> {
+/// Makes the program, of one fold or of two, in which so much is written into the kernel. `spreads`: a map reads the results of a row
+/// beside each of its elements.
+pub fn build(
+    spec: &Spec,
+    constants: &Constants,
+    folds: Folds,
+    spreads: bool,
+) -> Result<Statement, TensorError> {
     let dims = &spec.problem.dims;
     let names = axis_names(&spec.problem);
     let extents: Vec<Expr> = dims
@@ -156,7 +166,7 @@ pub fn build(spec: &Spec, constants: &Constants, folds: Folds) -> Result<Stateme
     let of_role = |reduced: bool| (0..dims.len()).filter(move |&d| dims[d].is_reduced() == reduced);
     let kept: Vec<usize> = of_role(false).collect();
     let reduced: Vec<usize> = of_role(true).collect();
-    let shape = Shape { spec, extents: &extents, names: &names, constants, kept, reduced };
+    let shape = Shape { spec, extents: &extents, names: &names, constants, kept, reduced, spreads };
     let beside_types = spec.map.iter().flat_map(|map| &map.beside).enumerate();
     let beside: Vec<Tensor> = beside_types
         .map(|(i, &dtype)| placeholder(spec.n_read() + i, dtype, &format!("E{i}")))
@@ -186,7 +196,7 @@ pub fn build(spec: &Spec, constants: &Constants, folds: Folds) -> Result<Stateme
             (None, state, results)
         }
     };
-    let Results { finished, output, priors } = results;
+    let Results { finished, output, priors, spread } = results;
     let outputs = output.as_ref().map_or(&finished[..], std::slice::from_ref);
     let read = inputs.iter().chain(&mask).chain(&beside);
     let args: Vec<Tensor> = read.chain(&priors).chain(outputs).cloned().collect();
@@ -199,6 +209,7 @@ pub fn build(spec: &Spec, constants: &Constants, folds: Folds) -> Result<Stateme
         state: state[0].clone(),
         output: finished[0].clone(),
         map: output,
+        spread,
     })
 }
 
@@ -249,6 +260,8 @@ struct Shape<'a> {
     constants: &'a Constants,
     kept: Vec<usize>,
     reduced: Vec<usize>,
+    /// Whether a map reads the results of a row beside each of its elements.
+    spreads: bool,
 }
 
 /// What is computed from the state.
@@ -258,6 +271,8 @@ struct Results {
     /// The result of the map.
     output: Option<Tensor>,
     priors: Vec<Tensor>,
+    /// The results of the fold beside each element, if the map reads them there.
+    spread: Option<Tensor>,
 }
 
 impl Shape<'_> {
@@ -373,7 +388,7 @@ impl Shape<'_> {
                 })
                 .collect::<Vec<Expr>>()
         })?;
-        Ok(Results { finished, output: None, priors: priors.into_iter().flatten().collect() })
+        Ok(Results { finished, output: None, priors: priors.into_iter().flatten().collect(), spread: None })
     }
 
     /// The stride of the map's result that the kernel may count on, behind `n_beside` arrays that it reads. As constants, 1 and 3 are
@@ -400,11 +415,22 @@ impl Shape<'_> {
             dims.iter().map(|&d| stride_expr(self.fixed_result_stride(beside.len(), d))).collect();
         let priors = self.priors(&dims, &strides)?;
         let (extents, names) = (self.extents(&dims), self.names(&dims));
+        let spread = self.spreads.then(|| {
+            let all: Vec<usize> = (0..self.names.len()).collect();
+            coulis_tensor::compute_tuple_axes(&self.extents(&all), &self.names(&all), "R", |vars| {
+                let row: Vec<Expr> = self.kept.iter().map(|&d| vars[d].expr()).collect();
+                finished.iter().map(|t| t.at(row.clone())).collect::<Vec<Expr>>()
+            })
+        });
+        let spread = spread.transpose()?;
         let outputs = coulis_tensor::compute_tuple_strided(&extents, &names, &strides, "O", |vars| {
             let own: Vec<Expr> = vars.iter().map(Var::expr).collect();
             let (at, row) = self.element(vars);
             let elements = elements.at(&at).into_iter();
-            let of_row = finished.iter().map(|t| t.at(row.clone()));
+            let of_row: Vec<Expr> = match &spread {
+                Some(spread) => spread.iter().map(|t| t.at(at.clone())).collect(),
+                None => finished.iter().map(|t| t.at(row.clone())).collect(),
+            };
             let beside = beside.iter().map(|t| t.at(at.clone()));
             let args: Vec<Expr> = elements.chain(of_row).chain(beside).collect();
             let values = lambda.apply(&args).into_iter().zip(&self.spec.outputs).zip(&priors);
@@ -415,7 +441,8 @@ impl Shape<'_> {
                 .collect::<Vec<Expr>>()
         })?;
         let output = outputs.into_iter().next();
-        Ok(Results { finished, output, priors: priors.into_iter().flatten().collect() })
+        let spread = spread.and_then(|spread| spread.into_iter().next());
+        Ok(Results { finished, output, priors: priors.into_iter().flatten().collect(), spread })
     }
 }
 

@@ -5,13 +5,14 @@
 
 use coulis_ir::{DType, MemScope, Reducer, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
-use coulis_tensor::{IterVar, Tensor};
+use coulis_tensor::IterVar;
 
 use super::steps::{Site, place, split_vectors, stage_of, stream_results};
 use super::{
-    Decline, Facts, LINE_BYTES, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions, floor_pow2, gcd,
+    Decline, Facts, LINE_BYTES, Machine, NARROW, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions,
+    floor_pow2, gcd,
 };
-use crate::constants::NEAR;
+use crate::constants::{Constants, NEAR};
 use crate::problem::Dim;
 use crate::program::{Map, OutputSpec, Spec, Statement};
 
@@ -32,7 +33,8 @@ pub struct MapSketch {
     pub parts: i64,
     /// The dimension along which results are neighbours, where elements are not.
     pub across: Option<usize>,
-    /// Rows that are taken together where there are two folds, each step of all of them before the next; 0 is one.
+    /// Rows that are taken together: where there are two folds, each step of all of them before the next; where vectors of a nest of its
+    /// own go on from one row to the next, those of a block, on machines with loops. 0 is one.
     pub together: i64,
     /// Where a row is kept between its fold and its map.
     pub keep: Keep,
@@ -66,10 +68,19 @@ const SIDE_BY_SIDE: i64 = 64;
 pub const ACROSS: i64 = 32;
 /// See [`ACROSS`].
 pub const ALONG: i64 = BLOCK / ACROSS;
+/// Vectors of a block of rows that are mapped as one, at least.
+const FEWEST_VECTORS: i64 = 4;
 /// Longest rows of which a block maps several, whose results are neighbours then.
 const LONGEST_OF_SEVERAL: i64 = 128;
 /// Bytes of results from which on a map of its own pays on machines with threads.
 const MANY_BYTES: i64 = 1 << 20;
+
+impl MapSketch {
+    /// Whether the results of a row are brought beside each of its elements, so that vectors of several rows read them.
+    pub fn spreads(&self) -> bool {
+        self.joined && self.together > 1
+    }
+}
 
 impl Facts<'_> {
     /// That results of a map lie as its elements do, so that it may follow each row.
@@ -136,6 +147,10 @@ impl Facts<'_> {
         let of_piece = if is_nest { self.lanes_of_piece(&sketch.constant) } else { 1 };
         let joined = of_piece > self.word_lanes_of(n_arrays, &sketch.constant);
         let lanes = if joined { of_piece } else { lanes };
+        let block = if sketch.map.inside { None } else { self.joined_rows(&sketch.constant) };
+        let joined = joined || block.is_some();
+        let lanes = if block.is_some() { self.map_lanes() } else { lanes };
+        let together = block.unwrap_or(sketch.map.together);
         // Narrow accesses are several a thread: blocks of so little begin no sooner than others end.
         let widest = self.spec.inputs.iter().map(|dtype| dtype.bytes() as i64).max().unwrap_or(1);
         let each = (i64::from(self.target.vector_bytes) / (lanes * widest)).clamp(1, MOST_OF_THREAD);
@@ -148,7 +163,35 @@ impl Facts<'_> {
         let fused = fused.count();
         let parts = if fused == outer.len() && pieces < PIECES { PIECES } else { 1 };
         let parts = if last.extent >= parts * lanes { parts } else { 1 };
-        Sketch { map: MapSketch { lanes, joined, each, fused, parts, across, ..sketch.map }, ..sketch }
+        let map = MapSketch { lanes, joined, each, fused, parts, across, together, ..sketch.map };
+        Sketch { map, ..sketch }
+    }
+
+    /// Rows of a block whose elements are mapped as one piece of memory, on machines with loops: of rows that are shorter than a vector, as
+    /// many as make up a few vectors.
+    fn joined_rows(&self, constants: &Constants) -> Option<i64> {
+        let map = self.spec.map.as_ref().filter(|map| map.beside.is_empty() && self.across().is_none())?;
+        let dims = &self.spec.problem.dims;
+        let [.., before, last] = &dims[..] else { return None };
+        let (length, lanes) = (last.extent, self.map_lanes());
+        let is_plain = self.spec.outputs.iter().all(|output| output.beta == 0.0);
+        let result = self.spec.n_read() + map.beside.len();
+        let mut arrays = (0..self.spec.n_read()).chain([result]);
+        let is_dense = arrays.all(|at| last.strides[at] == 1 && before.strides[at] == length);
+        let are_loops = Machine::of(self.target) == Machine::Loops && self.target.vector_bytes <= 256;
+        // The vectors of a row by itself, of which two overlap where one does not hold it, against what brings its results beside them.
+        let of_row = if length.count_ones() == 1 { 1 } else { 2 };
+        let dear = [calls_functions(&map.lambda), self.spec.inputs[0].bytes() < NARROW];
+        let most = dear.map(|is_so| if is_so { lanes / 4 } else { 0 }).iter().sum::<i64>() * of_row;
+        if !is_plain || !is_dense || !are_loops || !constants[dims.len() - 1] || !(2..most).contains(&length)
+        {
+            return None;
+        }
+        let mut rows = lanes / (length & length.wrapping_neg());
+        while rows * length < FEWEST_VECTORS * lanes {
+            rows *= 2;
+        }
+        (before.extent >= 2 * rows).then_some(rows)
     }
 
     /// Lanes that fill a vector with values of the type in which the map computes.
@@ -230,14 +273,15 @@ pub fn map_row(
     stream_results(s, map, sketch)
 }
 
-/// A nest of its own for the map, after all rows.
+/// A nest of its own for the map, if there is one, after all rows.
 pub fn map_after(
     s: &mut Schedule,
-    map: &Tensor,
+    stmt: &Statement,
     spec: &Spec,
     sketch: &Sketch,
     machine: Machine,
 ) -> Result<(), ScheduleError> {
+    let Some(map) = &stmt.map else { return Ok(()) };
     let stage = stage_of(s, map)?;
     let mut loops = in_memory_order(s, stage, spec)?;
     if let Some(across) = sketch.map.across {
@@ -257,7 +301,13 @@ pub fn map_after(
     loops.pop();
     let MapSketch { lanes, joined, each, fused, parts, .. } = sketch.map;
     let mut word = inner;
-    if joined && !loops.is_empty() {
+    if let Some(spread) = &stmt.spread {
+        let Some(before) = loops.pop() else { return Ok(()) };
+        let (block, row) = s.split(stage, &before, Split::Factor(sketch.map.together))?;
+        word = s.fuse(stage, &[row, word])?;
+        spread_rows(s, stage_of(s, spread)?, &Site { stage, at: block.clone() }, sketch)?;
+        loops.push(block);
+    } else if joined && !loops.is_empty() {
         loops.push(word);
         word = s.fuse(stage, &loops)?;
         loops.clear();
@@ -303,6 +353,16 @@ pub fn map_after(
             s.bind(stage, &thread, ThreadTag::ThreadX)
         }
     }
+}
+
+/// Brings the results of the rows of a block beside their elements, by the longest vectors that a row has.
+fn spread_rows(s: &mut Schedule, spread: StageId, site: &Site, sketch: &Sketch) -> Result<(), ScheduleError> {
+    place(s, spread, Some(site))?;
+    let Some(inner) = s.stage(spread)?.leaves().last().cloned() else { return Ok(()) };
+    let length = inner.length().unwrap_or(1);
+    let lanes = floor_pow2(length).min(sketch.map.lanes);
+    let vector = if lanes > 1 { Some(split_vectors(s, spread, &inner, lanes)?.0) } else { None };
+    vector.map_or(Ok(()), |vector| s.unroll(spread, &vector))
 }
 
 /// The nest of results that are neighbours along one dimension, of elements that are along the innermost: vectors of results, of
