@@ -8,6 +8,7 @@ pub mod plan;
 pub mod problem;
 pub mod program;
 pub mod room;
+mod scale;
 pub mod strategy;
 pub mod tuned;
 

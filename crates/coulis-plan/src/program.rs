@@ -5,13 +5,14 @@
 //! what the loop nest hangs on (short extents, unit and broadcast strides, and strides that follow from those).
 
 use coulis_ir::args::ArrayInfo;
-use coulis_ir::{DType, Expr, Intrinsic, Lambda, NanPolicy, Reducer, Var};
+use coulis_ir::{DType, Expr, Lambda, NanPolicy, Reducer, Var};
 use coulis_reducers::Staged;
 use coulis_tensor::{IterVar, Program, Tensor, TensorError};
 
 use crate::constants::Constants;
 use crate::counts::{Count, counts, without};
 use crate::problem::{Dim, Problem, Role};
+use crate::scale::scale;
 
 /// One result of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -451,33 +452,6 @@ fn known_count(count: &Count, reducer: &Reducer, extents: &[Expr]) -> Expr {
     let each = Expr::int_of(count.each, DType::I64);
     let dtype = reducer.finish.params[count.field].dtype();
     extents.iter().fold(each, |product, extent| product * extent.clone()).cast(dtype)
-}
-
-/// The value in the output's type. A float becomes the nearest integer, of two equally near ones the even one, where a
-/// conversion alone would cut its fraction off (contract N5); NaN becomes 0 and what is beyond the type's range its limit.
-fn rounded(value: Expr, to: DType) -> Expr {
-    let (is_float, bytes) = (value.dtype().is_float(), value.dtype().bytes());
-    if !is_float || !to.is_int() {
-        return value.cast(to);
-    }
-    let wide = if bytes < 4 { value.cast(DType::F32) } else { value };
-    Expr::call1(Intrinsic::Nearbyint, wide).cast(to)
-}
-
-/// `alpha * value + beta * prior`, rounded once to the output's type (contract N1). Integers are scaled in
-/// `float64` unless the factors are 1 and 0.
-fn scale(value: Expr, output: &OutputSpec, prior: Option<Expr>) -> Expr {
-    if output.alpha == 1.0 && prior.is_none() {
-        return rounded(value, output.dtype);
-    }
-    let mut scaled = value.cast(DType::F64);
-    if output.alpha != 1.0 {
-        scaled = Expr::float(output.alpha, DType::F64) * scaled;
-    }
-    if let Some(prior) = prior {
-        scaled = scaled + Expr::float(output.beta, DType::F64) * prior.cast(DType::F64);
-    }
-    rounded(scaled, output.dtype)
 }
 
 /// Position of the current element, row-major over the reduced axes taken ascending.

@@ -172,7 +172,7 @@ pub struct Sketch {
     /// Elements of such a vector; 1 where they are brought side by side in tiles.
     pub head_lanes: i64,
     /// Whether the elements behind those of a short row are folded by such vectors too, the last of which they end, and not with one
-    /// row a lane.
+    /// row a lane; whether the last of the tiles of a row begins in the one before it.
     pub overlaps: bool,
     /// Elements of the kept dimension that are folded together, where one is tiled; lanes of the vector that a row is folded to before
     /// it is brought side by side with others.

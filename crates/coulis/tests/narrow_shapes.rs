@@ -56,6 +56,18 @@ fn a_few_outputs_side_by_side() {
 }
 
 #[test]
+fn outputs_side_by_side_that_are_no_whole_vectors() {
+    // More than a vector and a rest: wide steps of several rows, where there are many, and tiles that overlap.
+    for (turn, width) in [33, 47, 71, 100, 127].into_iter().enumerate() {
+        for part in 0..KINDS.len() / 5 {
+            let (dtype, ops) = KINDS[(5 * part + turn) % KINDS.len()];
+            exact(&made(dtype, &[1003, width], turn as u64), ops, &[0]);
+            exact(&made(dtype, &[19, 40, width], turn as u64), ops, &[1]);
+        }
+    }
+}
+
+#[test]
 fn a_few_outputs_side_by_side_in_parts_and_of_several_arrays() {
     for (turn, (dtype, ops)) in KINDS.into_iter().enumerate() {
         exact(&made(dtype, &[100_003, 7], turn as u64), ops, &[0]);

@@ -207,6 +207,25 @@ fn results_that_are_neighbours_across_the_elements_are_right() {
 }
 
 #[test]
+fn rows_and_columns_that_are_no_whole_vectors_are_right() {
+    // Shorter than a vector, where several rows are mapped as one piece of memory, and longer, whose last vector begins in the one before
+    // it; blocks of rows with a rest, in all three places of the axis.
+    for (turn, length) in [2, 3, 5, 7, 9, 15, 17, 23, 47].into_iter().enumerate() {
+        let dtype = [DType::F32, DType::BF16, DType::F64][turn % 3];
+        for (shape, axis) in [([1, 331, length], 1), ([1, 331, length], 2), ([9, 71, length], 1)] {
+            let x = rows(dtype, &shape);
+            for name in ["softmax", "log_softmax"] {
+                assert_eq!(
+                    Case::new(name, &[axis]).check(&x, &DeviceChoice::Cpu),
+                    Ok(()),
+                    "{shape:?} {axis}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn long_rows_and_few_of_them_are_right() {
     for (shape, axes) in [([1, 60_000], [1usize]), ([3, 30_000], [1]), ([30_000, 3], [0]), ([900, 40], [0])] {
         let x = rows(DType::F32, &shape);

@@ -286,3 +286,52 @@ fn fold_few_by_vectors(
     }
     Ok(made)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::strategy::tests::{cpu, planned};
+
+    #[test]
+    fn few_outputs_are_folded_in_wide_steps_of_whole_vectors() {
+        let of = |op: &str, shape: &[i64]| {
+            let (_, sketch, strategy) = planned(op, shape, &[0], &cpu(64, 1));
+            (strategy.name, sketch.lanes, sketch.tile, sketch.written_out)
+        };
+        assert_eq!(of("sum", &[100_000, 7]), ("interleaved", 16, 16, 7), "states in registers");
+        assert_eq!(of("sum", &[100_000, 6]).2, 16, "at least four vectors, 96 elements");
+        assert_eq!(of("sum", &[100_000, 12]).2, 8);
+        assert_eq!(of("var", &[100_000, 7]).3, 1, "a loop over vectors whose states registers do not hold");
+        assert_eq!(of("argmax", &[100_000, 7]).3, 7, "positions in a step that are known");
+        assert_eq!(of("sum", &[100_000, 32]).0, "columns", "whole vectors");
+        assert_eq!(of("sum", &[40, 12]).0, "columns", "too few steps");
+        assert_eq!(of("sum", &[40, 7]), ("interleaved", 16, 1, 0), "at their stride");
+    }
+
+    #[test]
+    fn columns_that_are_no_whole_vectors_are_wide_steps_or_tiles_that_overlap() {
+        let of = |op: &str, shape: &[i64], axis: i64| {
+            let (_, sketch, strategy) = planned(op, shape, &[axis], &cpu(64, 1));
+            (strategy.name, sketch.tile, sketch.overlaps)
+        };
+        assert_eq!(of("sum", &[100_000, 47], 0), ("interleaved", 16, false), "15 of a vector");
+        assert_eq!(of("sum", &[100_000, 65], 0), ("columns", 80, false), "a single one behind vectors");
+        assert_eq!(
+            of("sum", &[100_000, 1023], 0).0,
+            "columns",
+            "states that no near cache holds, a rest that is little"
+        );
+        assert_eq!(
+            of("var", &[1000, 64, 47], 1),
+            ("columns", 16, true),
+            "three vectors, the least that three have"
+        );
+        assert_eq!(
+            of("var", &[1000, 64, 127], 1),
+            ("columns", 64, true),
+            "the widest of those that are as few elements"
+        );
+        assert_eq!(of("var", &[1000, 64, 48], 1), ("columns", 48, false), "whole vectors");
+        assert!(!of("var", &[1, 64, 47], 1).2, "one piece of memory");
+        assert_eq!(of("var", &[1000, 4000, 47], 1).0, "interleaved", "pieces that no near cache holds");
+    }
+}

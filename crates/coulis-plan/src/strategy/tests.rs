@@ -13,7 +13,7 @@ fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {
     trace_of(shape, axes, vector_bytes, 4)
 }
 
-fn cpu(vector_bytes: u32, pages: u32) -> Target {
+pub fn cpu(vector_bytes: u32, pages: u32) -> Target {
     Target { register_bytes: 2048, pages, ..Target::cpu(vector_bytes, 2) }
 }
 
@@ -23,7 +23,7 @@ fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> Strin
     schedule(&spec, strategy, &sketch).unwrap().schedule.trace().to_string()
 }
 
-fn planned(op: &str, shape: &[i64], axes: &[i64], target: &Target) -> (Spec, Sketch, &'static Strategy) {
+pub fn planned(op: &str, shape: &[i64], axes: &[i64], target: &Target) -> (Spec, Sketch, &'static Strategy) {
     planned_for(
         &coulis_reducers::ReducerRequest::new(&[DType::F32]).with_length(1 << 20),
         op,
@@ -196,22 +196,6 @@ fn short_rows_whose_steps_wait_are_walked_side_by_side() {
     assert_eq!([of("logsumexp", near), of("logsumexp", far)], [(8, 2, 1); 2], "steps that wait within");
     assert_eq!(of("sum", near), (8, 1, 4), "states that are brought together cheaply");
     assert_eq!(of("var", near).1, 1, "steps that wait for nothing");
-}
-
-#[test]
-fn few_outputs_are_folded_in_wide_steps_of_whole_vectors() {
-    let of = |op: &str, shape: &[i64]| {
-        let (_, sketch, strategy) = planned(op, shape, &[0], &cpu(64, 1));
-        (strategy.name, sketch.lanes, sketch.tile, sketch.written_out)
-    };
-    assert_eq!(of("sum", &[100_000, 7]), ("interleaved", 16, 16, 7), "states in registers");
-    assert_eq!(of("sum", &[100_000, 6]).2, 16, "at least four vectors, 96 elements");
-    assert_eq!(of("sum", &[100_000, 12]).2, 8);
-    assert_eq!(of("var", &[100_000, 7]).3, 1, "a loop over vectors whose states registers do not hold");
-    assert_eq!(of("argmax", &[100_000, 7]).3, 7, "positions in a step that are known");
-    assert_eq!(of("sum", &[100_000, 32]).0, "columns", "whole vectors");
-    assert_eq!(of("sum", &[40, 12]).0, "columns", "too few steps");
-    assert_eq!(of("sum", &[40, 7]), ("interleaved", 16, 1, 0), "at their stride");
 }
 
 #[test]

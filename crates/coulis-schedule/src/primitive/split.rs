@@ -1,4 +1,8 @@
 //! split: one loop becomes two.
+//!
+//! Where the inner loop's length does not divide the outer one's, points past the end are guarded; or, as vectorising compilers do with
+//! the remainders of loops, the last inner loop begins sooner and computes some elements again. What it stores is what is there already, so
+//! that only a stage that folds nothing may be split so, and its iterations may not run at the same time.
 
 use std::sync::Arc;
 
