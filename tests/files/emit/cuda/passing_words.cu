@@ -7,20 +7,20 @@ typedef float f32;
 static __device__ __forceinline__ float4 cx_passing_f32x4(const float4 *p)
 {
     float4 v;
-    asm("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(__cvta_generic_to_global(p)));
+    asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(__cvta_generic_to_global(p)));
     return v;
 }
 static __device__ __forceinline__ uint4 cx_passing_u32x4(const uint4 *p)
 {
     uint4 v;
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(__cvta_generic_to_global(p)));
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(__cvta_generic_to_global(p)));
     return v;
 }
 static __device__ __forceinline__ f32 cx_widen_f16(u16 a) { f32 v; asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(a)); return v; }
 static __device__ __forceinline__ longlong2 cx_passing_i64x2(const longlong2 *p)
 {
     longlong2 v;
-    asm("ld.global.nc.L1::no_allocate.v2.u64 {%0, %1}, [%2];" : "=l"(v.x), "=l"(v.y) : "l"(__cvta_generic_to_global(p)));
+    asm volatile("ld.global.nc.L1::no_allocate.v2.u64 {%0, %1}, [%2];" : "=l"(v.x), "=l"(v.y) : "l"(__cvta_generic_to_global(p)));
     return v;
 }
 extern "C" __global__ void __launch_bounds__(32) sweep_kernel(float* __restrict__ A, float* __restrict__ B, float* __restrict__ C, ushort* __restrict__ H, int64_t* __restrict__ L) {

@@ -46,8 +46,8 @@ pub fn cluster_load(dtype: DType) -> String {
 }
 
 /// A read of a word of so many fields that is kept in no first-level cache and leaves the second-level cache
-/// before others. No memory is said to be read, so that the compiler may read a word once for all who want
-/// it, which it may as nothing writes there. Source: PTX ISA, ld.global.nc.
+/// before others. It is volatile: compilers take an instruction whose operands do not change out of a loop, and from under the condition
+/// that says whether there is such a word. Source: PTX ISA, ld.global.nc.
 pub fn passing(field: CTy, fields: u32) -> Option<String> {
     let (ty, constraint) = match field {
         CTy::F32 => ("f32", "f"),
@@ -86,7 +86,7 @@ pub fn passing(field: CTy, fields: u32) -> Option<String> {
         "{FN} {word} {name}(const {word} *p)
 {{
     {word} v;
-    asm(\"ld.global.nc.L1::no_allocate{vector}.{ty} {operands}, [%{fields}];\" : {outputs} : \"l\"(__cvta_generic_to_global(p)));
+    asm volatile(\"ld.global.nc.L1::no_allocate{vector}.{ty} {operands}, [%{fields}];\" : {outputs} : \"l\"(__cvta_generic_to_global(p)));
     return v;
 }}
 "
