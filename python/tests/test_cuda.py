@@ -49,6 +49,29 @@ def test_tensors_of_torch_stay_on_the_gpu():
         coulis.max(x, 2, where=torch.zeros_like(mask))
 
 
+def test_nothing_behind_an_array_is_read():
+    # Rows of the last step of a fold that has no whole number of them; memory that ends with the array, by itself in the address space.
+    torch = pytest.importorskip("torch")
+    page = 2 << 20
+    for shape, dtype, axis in [
+        ((2080, 126, 128), torch.int32, (0, 2)),
+        ((4096, 6, 682), torch.int64, 2),
+        ((1041, 513, 37), torch.bfloat16, (0, 2)),
+        ((3001, 4099), torch.float32, 0),
+        ((3001, 4099), torch.float32, 1),
+    ]:
+        n_bytes = torch.empty(shape, dtype=dtype, device="meta").nbytes
+        torch.cuda.empty_cache()
+        memory = torch.ones(-(-n_bytes // page) * page, dtype=torch.uint8, device="cuda")
+        x = memory[memory.numel() - n_bytes :].view(dtype).view(shape)
+        x.fill_(3)
+        for ops in [["mean", "var"], ["sum", "mean", "var", "min", "max", "argmax"], ["sum"]]:
+            found = coulis.reduce(x, ops, axis=axis)
+            torch.cuda.synchronize()
+            if "mean" in ops:
+                assert (found.mean == 3).all() and (found.var == 0).all()
+
+
 def test_out_may_overlap_the_mask():
     torch = pytest.importorskip("torch")
     mask = torch.ones(100, 100, dtype=torch.bool, device="cuda")
