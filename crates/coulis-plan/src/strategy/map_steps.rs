@@ -314,14 +314,13 @@ pub fn map_after(
     }
     if lanes > 1 {
         // Vectors that threads share begin where the one before them ends.
-        let (words, lane) = match machine {
-            Machine::Loops if parts == 1 => split_vectors(s, stage, &word, lanes)?,
-            Machine::Loops | Machine::Threads => s.split(stage, &word, Split::Factor(lanes))?,
-        };
-        if machine == Machine::Threads || parts > 1 {
+        word = if machine == Machine::Loops && parts == 1 {
+            split_vectors(s, stage, &word, lanes)?.0
+        } else {
+            let (words, lane) = s.split(stage, &word, Split::Factor(lanes))?;
             s.vectorize(stage, &lane)?;
-        }
-        word = words;
+            words
+        };
     }
     match machine {
         Machine::Loops => {
