@@ -27,7 +27,7 @@ pub(crate) fn check(
         return Err(stage.wrong_kind(primitive, axis, IterKind::Data));
     }
     if at_once {
-        stage.check_computes_once(primitive, axis)?;
+        stage.check_computes_once(primitive, axis, kind == LoopKind::Parallel)?;
     }
     Ok(())
 }

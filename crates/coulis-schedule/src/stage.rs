@@ -370,13 +370,15 @@ impl Stage {
         })
     }
 
-    /// Refuses a loop whose iterations compute points that others of it compute too.
+    /// Refuses a loop whose iterations may compute points that others of it compute too, where they run at the same time: the outer one of
+    /// two that overlap, and for threads the inner one too, as each of its iterations may run all of the outer one.
     pub(crate) fn check_computes_once(
         &self,
         primitive: &'static str,
         axis: &IterVar,
+        by_threads: bool,
     ) -> Result<(), ScheduleError> {
-        if !self.computes_again(axis) {
+        if !self.computes_again(axis, by_threads) {
             return Ok(());
         }
         let wanted = "a loop whose iterations compute points of their own, as they run at the same time";
@@ -384,21 +386,20 @@ impl Stage {
         Err(ScheduleError::BadValue { primitive, stage, what: "axis", wanted, found })
     }
 
-    /// Whether iterations of a loop may compute points that others of it compute too.
-    fn computes_again(&self, axis: &IterVar) -> bool {
+    fn computes_again(&self, axis: &IterVar, by_threads: bool) -> bool {
         self.relations.iter().any(|relation| match relation {
-            Relation::Split { outer, by: SplitBy::Overlap(_), .. } if outer == axis => true,
-            Relation::Split { parent, outer, inner, .. } if outer == axis || inner == axis => {
-                self.computes_again(parent)
+            Relation::Split { parent, outer, inner, by } if outer == axis || inner == axis => {
+                let overlaps = matches!(by, SplitBy::Overlap(_)) && (outer == axis || by_threads);
+                overlaps || self.computes_again(parent, by_threads)
             }
             Relation::Fuse { outer, inner, fused } if fused == axis => {
-                self.computes_again(outer) || self.computes_again(inner)
+                self.computes_again(outer, by_threads) || self.computes_again(inner, by_threads)
             }
             Relation::Split { .. } | Relation::Fuse { .. } | Relation::Singleton { .. } => false,
         })
     }
 
-    /// Whether some loop does.
+    /// Whether some loops overlap.
     pub(crate) fn overlaps(&self) -> bool {
         self.relations
             .iter()

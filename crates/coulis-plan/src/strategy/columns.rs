@@ -1,7 +1,8 @@
 //! `columns`: the innermost dimension is kept, so neighbours in memory belong to different outputs.
 //!
 //! A tile of outputs is folded at once: its states stay in the nearest cache while the reduced dimensions are walked
-//! in the order of memory. Few tiles are split into chunks of the outermost reduced dimension.
+//! in the order of memory. Few tiles are split into chunks of the outermost reduced dimension. Where rows are no whole vectors and each
+//! thread has pieces of memory of its own, the last tile of a row begins in the one before it.
 
 use coulis_ir::{Attr, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};

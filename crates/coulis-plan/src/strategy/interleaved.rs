@@ -1,4 +1,5 @@
-//! `interleaved`: a few outputs side by side in memory, folded over many steps, as colour channels are.
+//! `interleaved`: a few outputs side by side in memory, folded over many steps, as colour channels are; and up to some hundred of which
+//! what is left behind whole vectors would be much work.
 //!
 //! As many steps as make whole vectors of neighbours in memory are one wide step: its elements go to states of their own, of
 //! which each output has one a step, and these are folded at the end. Nothing is moved between lanes before. Where steps do not

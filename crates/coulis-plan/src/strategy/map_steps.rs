@@ -454,7 +454,7 @@ mod tests {
     use coulis_reducers::ReducerRequest;
 
     use crate::plan::{choose, schedule};
-    use crate::strategy::near_rows::tests::{cpu, spec_of};
+    use crate::strategy::near_rows::tests::{cpu, spec, spec_of};
 
     #[test]
     fn results_across_the_elements_are_stored_as_vectors_of_their_own_where_lines_would_leave_the_cache() {
@@ -490,5 +490,22 @@ mod tests {
         // Channels behind pixels, in the order of which results are: few channels, unless their planes are whole pages apart.
         assert_eq!(trace(&[64, 64, 3136], &[200_704, 1, 64], 1).1, None);
         assert_eq!(trace(&[64, 64, 4096], &[262_144, 1, 64], 1).1, Some(1));
+    }
+
+    #[test]
+    fn maps_of_rows_shorter_than_a_vector_are_one_piece_of_memory_where_they_are_dear() {
+        let block = |name: &str, dtype: DType, shape: &[i64], axis: i64| {
+            let spec = spec(name, ReducerRequest::new(&[dtype]), shape, axis);
+            let map = choose(&spec, &cpu()).unwrap().sketch.map;
+            map.spreads().then_some((map.together, map.lanes))
+        };
+        assert_eq!(block("softmax", DType::F32, &[100_000, 3], 1), Some((16, 8)), "six vectors");
+        assert_eq!(block("softmax", DType::F32, &[100_000, 3], 0), Some((16, 8)));
+        assert_eq!(block("softmax", DType::F32, &[100_000, 4], 1), None, "a vector of each row");
+        assert_eq!(block("log_softmax", DType::F32, &[100_000, 3], 1), None, "no function");
+        assert_eq!(block("log_softmax", DType::BF16, &[100_000, 3], 1), Some((16, 8)), "conversions");
+        assert_eq!(block("softmax", DType::BF16, &[100_000, 7], 1), Some((8, 8)), "both");
+        assert_eq!(block("softmax", DType::BF16, &[100_000, 8], 1), None, "whole vectors");
+        assert_eq!(block("softmax", DType::F32, &[31, 3], 1), None, "fewer than two blocks");
     }
 }

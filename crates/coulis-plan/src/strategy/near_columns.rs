@@ -169,23 +169,6 @@ mod tests {
     }
 
     #[test]
-    fn maps_of_rows_shorter_than_a_vector_are_one_piece_of_memory_where_they_are_dear() {
-        let block = |name: &str, dtype: DType, shape: &[i64], axis: i64| {
-            let spec = spec(name, ReducerRequest::new(&[dtype]), shape, axis);
-            let map = choose(&spec, &cpu()).unwrap().sketch.map;
-            map.spreads().then_some((map.together, map.lanes))
-        };
-        assert_eq!(block("softmax", DType::F32, &[100_000, 3], 1), Some((16, 8)), "six vectors");
-        assert_eq!(block("softmax", DType::F32, &[100_000, 3], 0), Some((16, 8)));
-        assert_eq!(block("softmax", DType::F32, &[100_000, 4], 1), None, "a vector of each row");
-        assert_eq!(block("log_softmax", DType::F32, &[100_000, 3], 1), None, "no function");
-        assert_eq!(block("log_softmax", DType::BF16, &[100_000, 3], 1), Some((16, 8)), "conversions");
-        assert_eq!(block("softmax", DType::BF16, &[100_000, 7], 1), Some((8, 8)), "both");
-        assert_eq!(block("softmax", DType::BF16, &[100_000, 8], 1), None, "whole vectors");
-        assert_eq!(block("softmax", DType::F32, &[31, 3], 1), None, "fewer than two blocks");
-    }
-
-    #[test]
     fn what_is_kept_of_a_tile_lies_as_its_elements_do() {
         let text_of = |name: &str| {
             let spec = spec(name, ReducerRequest::new(&[DType::F32]), &[40, 4096], 0);

@@ -75,7 +75,7 @@ impl Primitive for Bind {
         let stage = schedule.by_id(self.stage);
         stage.leaf_position("bind", &self.axis)?;
         stage.check_unmarked("bind", &self.axis)?;
-        stage.check_computes_once("bind", &self.axis)?;
+        stage.check_computes_once("bind", &self.axis, true)?;
         let (name, axis) = (schedule.stage_name(stage.id), stage.axis_name(&self.axis));
         let origin = stage.origin(&self.axis);
         if origin.data && origin.reduce {
