@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::problem::Dim;
+use crate::problem::{Dim, Role};
 
 /// Strides of at most so much either way are constants: elements that lie so near to each other are read together.
 pub const NEAR: u64 = 4;
@@ -29,6 +29,18 @@ impl Constants {
         let inner = self.stride(dims, array, d + 1)?;
         (inner.checked_mul(next.extent) == Some(stride)).then_some(stride)
     }
+
+    /// The stride of the statistics along the kept dimension `d` where the kernel may count on it: they have no gaps, so it follows
+    /// from the extents of the dimensions that are nearer to each other in them, where these are constants.
+    pub fn result_stride(&self, dims: &[Dim], d: usize) -> Option<i64> {
+        let of = |dim: &Dim| match dim.role {
+            Role::Kept { out_stride } => out_stride,
+            Role::Reduced { .. } => 0,
+        };
+        let stride = of(&dims[d]);
+        let mut nearer = dims.iter().zip(&self.extents).filter(|(dim, _)| (1..stride).contains(&of(dim)));
+        nearer.all(|(_, is_constant)| *is_constant).then_some(stride)
+    }
 }
 
 impl Deref for Constants {
@@ -48,7 +60,6 @@ impl DerefMut for Constants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Role;
 
     #[test]
     fn a_stride_is_fixed_by_the_constant_row_below_it() {
@@ -69,5 +80,17 @@ mod tests {
         assert_eq!(fixed([false, false, false], 1), [None, None, Some(1)]);
         assert_eq!(fixed([false, true, true], 0), [Some(400), Some(4), Some(1)]);
         assert_eq!(of([false; 3], true, 1), [Some(400), Some(8), Some(1)], "all that there are");
+    }
+    #[test]
+    fn a_stride_of_results_is_fixed_by_the_kept_extents_below_it() {
+        let dim = |extent, role| Dim { extent, strides: vec![1], role };
+        let kept = |extent, out_stride| dim(extent, Role::Kept { out_stride });
+        let dims = [kept(9, 35), kept(5, 1), dim(3, Role::Reduced { position_stride: 1 }), kept(7, 5)];
+        let of = |extents: [bool; 4], d| {
+            Constants { extents: extents.to_vec(), strides: false }.result_stride(&dims, d)
+        };
+        assert_eq!([0, 1, 3].map(|d| of([false, true, false, true], d)), [Some(35), Some(1), Some(5)]);
+        assert_eq!([0, 1, 3].map(|d| of([true, true, true, false], d)), [None, Some(1), Some(5)]);
+        assert_eq!([0, 1, 3].map(|d| of([true, false, true, true], d)), [None, Some(1), None]);
     }
 }

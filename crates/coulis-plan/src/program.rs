@@ -372,11 +372,8 @@ impl Shape<'_> {
     /// The results of the fold, scaled and rounded.
     fn finish(&self, state: &[Tensor]) -> Result<Results, TensorError> {
         let (extents, names) = (self.extents(&self.kept), self.names(&self.kept));
-        let out_stride = |&d: &usize| match self.spec.problem.dims[d].role {
-            Role::Kept { out_stride } => stride_expr(matches!(out_stride, 0 | 1).then_some(out_stride)),
-            Role::Reduced { .. } => constant(0),
-        };
-        let strides: Vec<Expr> = self.kept.iter().map(out_stride).collect();
+        let fixed = |&d: &usize| self.constants.result_stride(&self.spec.problem.dims, d);
+        let strides: Vec<Expr> = self.kept.iter().map(|d| stride_expr(fixed(d))).collect();
         let priors = self.priors(&self.kept, &strides)?;
         let finished = coulis_tensor::compute_tuple_strided(&extents, &names, &strides, "O", |vars| {
             let at: Vec<Expr> = vars.iter().map(Var::expr).collect();

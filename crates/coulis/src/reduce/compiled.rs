@@ -281,11 +281,11 @@ fn kernel_key(call: &Call, constant: &Constants) -> String {
         let classes: Vec<Option<i64>> =
             (0..dim.strides.len()).map(|array| constant.stride(dims, array, d)).collect();
         let (kind, stride) = match dim.role {
-            Role::Kept { out_stride } => ('i', if matches!(out_stride, 0 | 1) { out_stride } else { 2 }),
-            Role::Reduced { position_stride } => ('k', position_stride),
+            Role::Kept { .. } => ('i', constant.result_stride(dims, d)),
+            Role::Reduced { position_stride } => ('k', Some(position_stride)),
         };
         let extent = if *is_constant { dim.extent } else { -1 };
-        let _ = write!(key, "{kind}{extent}{classes:?}{stride};");
+        let _ = write!(key, "{kind}{extent}{classes:?}{stride:?};");
     }
     let ops: Vec<&str> = call.statistics.iter().map(Statistic::key).collect();
     let _ = write!(
