@@ -178,7 +178,8 @@ pub struct Sketch {
     /// it is brought side by side with others.
     pub tile: i64,
     /// Tiles along the kept dimension around a tile's rows that are folded together, so that dimensions that are reduced around that
-    /// one are walked in the order of memory; 1 is each by itself.
+    /// one are walked in the order of memory; on machines with blocks of threads, strips of columns of which each thread has some. 1 is
+    /// each by itself.
     pub tiles_together: i64,
     /// Vectors of a tile that are written out one by one, so that registers may hold their states, and of a short row; those of one
     /// that has more are a loop.

@@ -344,6 +344,7 @@ impl Dialect for Cuda {
             Helper::Max(ty) if ty.lanes == 0 => Ok(plain::extremum(helper, Comparison::Gt, ty.ty, needs)),
             Helper::Divide(division, ty) if ty.lanes == 0 => plain::divide(division, ty.ty, needs),
             Helper::Saturate(from, to) if from.lanes == 0 => Ok(plain::saturate(from.ty, to, needs)),
+            Helper::Odd(from) if from == VTy::scalar(CTy::F64) => Ok(storage::odd()),
             Helper::Odd(from) if from.lanes == 0 => Ok(plain::odd(from.ty, needs)),
             Helper::Round(ty, dtype) if ty.lanes == 0 => storage::round(dtype, needs),
             Helper::Math(intrinsic, ty) if ty.lanes == 0 => math::define(intrinsic, ty, needs),

@@ -239,6 +239,14 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let of_output = chunks.saturating_mul(joined * beside).saturating_mul(state);
     let are_few = of_output > STATES_OF_BLOCK && problem.n_outputs.saturating_mul(LAST_BLOCKS) <= 2 * units;
     let last_blocks = if beside > 1 && are_few && has_clusters(facts) { LAST_BLOCKS } else { 1 };
+    // All that a thread reads of short columns is less than is to be under way: it has columns of several strips.
+    let is_whole = chunks == 1 && !are_parts;
+    let asked = rows.saturating_mul(access);
+    let together = if is_whole && threads == 1 && outer == 1 && is_large && n_blocks >= at_once {
+        floor_pow2((IN_FLIGHT / asked).clamp(1, MOST_ACCESSES))
+    } else {
+        1
+    };
     Sketch {
         last_blocks,
         last_threads: if in_last { together } else { 0 },
@@ -253,6 +261,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         // Reads of bytes are to be many under way, between which no condition stands; of wider elements fewer are enough.
         shares_all: joined == 1 && threads > 1 && innermost % threads != 0 && bytes == 1,
         rows: outer,
+        tiles_together: together,
         chunks,
         joined,
         beside,
@@ -309,10 +318,10 @@ pub fn schedule(
     let in_last = sketch.last_threads > 0 && sketch.rows == 1 && !is_whole;
     let (root, n_root) = if is_whole { (output, n_kept) } else { (fold.stage, fold.n_kept) };
     let Sketch { tile, lanes, rows, .. } = *sketch;
-    let strips = Strips { tile, lanes, rows, in_last, are_parts: !is_whole };
+    let strips = Strips { tile, lanes, together: sketch.tiles_together, rows, in_last, are_parts: !is_whole };
     let (column, neighbour) = bind_strips(s, root, n_root, &strips)?;
     // Many results leave as whole words, of few it is no matter where they begin.
-    let leaves_words = is_whole && sketch.threads == 1 && stores_much(spec);
+    let leaves_words = is_whole && sketch.threads == 1;
     neighbour
         .iter()
         .try_for_each(|lane| if leaves_words { s.vectorize(root, lane) } else { s.unroll(root, lane) })?;
@@ -407,7 +416,7 @@ fn fold_in_last_block(
     let lanes = tile / words;
     let chunk = s.stage(state)?.reduce_axes()[0].clone();
     let (turn, thread) = s.split(state, &chunk, Split::Factor(sketch.threads))?;
-    let strips = Strips { tile, lanes, rows: 1, in_last: true, are_parts: false };
+    let strips = Strips { tile, lanes, together: 1, rows: 1, in_last: true, are_parts: false };
     let (column, neighbour) = bind_strips(s, output, n_kept, &strips)?;
     neighbour.iter().try_for_each(|lane| s.unroll(output, lane))?;
     s.set_scope(state, MemScope::Local)?;
@@ -440,6 +449,8 @@ pub struct Strips {
     pub tile: i64,
     /// Those of a thread.
     pub lanes: i64,
+    /// Strips of a block, of which each thread has its outputs of one after another.
+    pub together: i64,
     /// Outer indices of a block.
     pub rows: i64,
     /// Whether the last block of each strip folds the parts, so that strips have an index of blocks of their own.
@@ -457,7 +468,12 @@ pub fn bind_strips(
     strips: &Strips,
 ) -> Result<(IterVar, Option<IterVar>), ScheduleError> {
     let kept: Vec<IterVar> = s.stage(stage)?.leaves()[..n_kept].to_vec();
-    let (strip, mut column) = s.split(stage, &kept[n_kept - 1], Split::Factor(strips.tile))?;
+    let (mut strip, mut column) = s.split(stage, &kept[n_kept - 1], Split::Factor(strips.tile))?;
+    if strips.together > 1 {
+        let each;
+        (strip, each) = s.split(stage, &strip, Split::Factor(strips.together))?;
+        s.unroll(stage, &each)?;
+    }
     let mut neighbour = None;
     if strips.lanes > 1 {
         let (thread, lane) = s.split(stage, &column, Split::Factor(strips.lanes))?;

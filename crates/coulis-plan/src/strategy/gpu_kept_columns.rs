@@ -163,7 +163,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     // Threads first: their states are then side by side in memory as their columns are.
     let mine = s.rfactor_at(fold.stage, &fold.thread, 0)?;
     let Sketch { tile, lanes, rows, .. } = *sketch;
-    let strips = Strips { tile, lanes, rows, in_last: false, are_parts: false };
+    let strips = Strips { tile, lanes, together: 1, rows, in_last: false, are_parts: false };
     let (column, neighbour) = bind_strips(s, map, n_kept, &strips)?;
     map_own_words(s, map, n_kept, neighbour, sketch)?;
     s.compute_at(finished, map, &column)?;

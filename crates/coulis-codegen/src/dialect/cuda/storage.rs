@@ -174,6 +174,19 @@ pub fn round(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
     Ok(format!("{FN} f32 {name}(f32 a) {{ return {widen}({narrow}(a)); }}\n"))
 }
 
+/// Rounding to odd: what truncation leaves, with a last bit of 1 where it left something out. NaN remains NaN.
+pub fn odd() -> String {
+    let name = Helper::Odd(VTy::scalar(CTy::F64)).name();
+    format!(
+        "{FN} f32 {name}(f64 a)
+{{
+    f32 v = __double2float_rz(a);
+    return (f64)v == a ? v : __uint_as_float(__float_as_uint(v) | 1u);
+}}
+"
+    )
+}
+
 /// `a * b + c`, rounded once: the product is exact in `f64`, and the sum is rounded to odd there.
 pub fn fma(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let name = Helper::Fma(VTy::scalar(CTy::F32), dtype).name();
