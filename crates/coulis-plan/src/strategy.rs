@@ -186,6 +186,8 @@ pub struct Sketch {
     pub written_out: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
     pub chunks: i64,
+    /// Turns of each of them but the last, where these are to be whole steps, on machines with blocks of threads; 0 is as many for each.
+    pub chunk_turns: i64,
     /// Whether accesses begin at the first boundary of each row, and what is before it and behind the last is folded apart; of rows that
     /// are kept, what is before it follows at the end.
     pub peeled: bool,
@@ -513,6 +515,7 @@ impl Facts<'_> {
             tiles_together: 1,
             written_out: 0,
             chunks: 1,
+            chunk_turns: 0,
             peeled: false,
             shares_all: false,
             in_turn: false,

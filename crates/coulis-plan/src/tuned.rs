@@ -129,6 +129,12 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
     if sketch.chunks != proposed.chunks || sketch.tile != proposed.tile {
         sketch.tiles_together = 1;
     }
+    // Chunks are whole steps of what they were planned for.
+    let of_steps = |sketch: &Sketch| [sketch.chunks, sketch.unroll, sketch.threads];
+    if of_steps(&sketch) != of_steps(proposed) {
+        sketch.chunk_turns = 0;
+        sketch.cuts_inner &= Machine::of(target) == Machine::Loops;
+    }
     // Nor does one whose ends are folded apart end in another launch, and what is kept of a row for its second fold is not cut.
     if (sketch.peeled || sketch.first.is_some()) && sketch.chunks != proposed.chunks {
         return None;
@@ -160,6 +166,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         tile,
         tiles_together: _,
         chunks,
+        chunk_turns: _,
         threads,
         rows,
         map: _,
@@ -246,6 +253,7 @@ mod tests {
             tiles_together: 1,
             written_out: 0,
             chunks: 1,
+            chunk_turns: 0,
             threads: 256,
             rows: 1,
             map: MapSketch::default(),

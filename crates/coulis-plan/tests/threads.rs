@@ -170,9 +170,24 @@ fn calls_of_a_survey_have_the_plans_that_were_measured() {
     // Rows of an odd number of bytes are walked as words, of more parts than others may have.
     let (name, sketch, _) = of("max", DType::U8, &[225, 585_479], &[0]);
     assert_eq!((name, sketch.lanes, sketch.joined), ("gpu_columns", 8, 8));
-    // Threads share bytes over all rows, where some would have a row fewer.
-    assert!(of("var", DType::U8, &[34, 231, 133, 128], &[0, 2]).1.shares_all);
-    assert!(!of("var", DType::F16, &[4, 37, 218, 4096], &[0, 2]).1.shares_all);
+    // Threads share all rows where some would have a row fewer in each of the pieces that these are.
+    let (_, sketch, _) = of("mean", DType::F16, &[4, 37, 218, 4096], &[0, 2]);
+    assert!(sketch.shares_all && sketch.chunks == 1, "{sketch:?}");
+    // Where pieces are enough for chunks, each of these is of one piece, and as many threads have the rows of one as leave none over.
+    let (_, sketch, trace) = of("argmax", DType::F32, &[3, 34, 12_131, 53], &[0, 2]);
+    let Sketch { cuts_inner, threads, chunks, chunk_turns, .. } = sketch;
+    assert!(cuts_inner && threads == 7 && chunks % 3 == 0 && 3 * 1733 <= chunks * chunk_turns, "{trace}");
+    let (_, sketch, _) = of("var", DType::F32, &[7, 64, 4099, 65], &[0, 2]);
+    assert_eq!((sketch.cuts_inner, sketch.chunks, sketch.chunk_turns), (true, 7, 1025));
+    // Several statistics are folded in whole steps.
+    let (_, sketch, _) = of("var", DType::U8, &[37, 18_507, 196], &[1]);
+    assert!(sketch.chunks > 1 && sketch.chunk_turns > 0 && sketch.chunk_turns % sketch.unroll == 0);
+    // Threads have several strips of columns of which they read little, whose results are whole words.
+    let (_, sketch, trace) = of("mean", DType::F16, &[3, 22_369_621], &[0]);
+    assert_eq!((sketch.lanes, sketch.tiles_together), (1, 8), "{trace}");
+    let (_, sketch, trace) = of("sum", DType::BF16, &[4, 16_777_216], &[0]);
+    assert_eq!((sketch.lanes, sketch.tiles_together), (8, 1), "{trace}");
+    assert_eq!(trace.matches("vectorize").count(), 2, "{trace}");
 }
 
 #[test]

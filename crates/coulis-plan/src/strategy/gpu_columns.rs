@@ -20,6 +20,7 @@ use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, split_joined};
 use super::steps::{same_axis, stage_of};
 use super::waves::{
     UNIT_THREADS, are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident,
+    whole_turns,
 };
 use super::{Decline, Facts, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
@@ -160,6 +161,9 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         1 => facts.gathering_threads(threads, 1, rows.saturating_mul(bytes as i64), gathering_of_byte(facts)),
         _ => threads,
     };
+    let mut reduced = problem.dims.iter().rev().filter(|dim| dim.is_reduced()).skip(usize::from(beside > 1));
+    let innermost = reduced.next().map_or(1, |dim| dim.extent / joined);
+    let threads = if are_parts { threads } else { dividing(innermost, rows, threads) };
     // Blocks of so little begin no sooner than others end: fewer of them have more threads.
     let n_strips = n_outer.saturating_mul(ceil_div(words, side_by_side));
     let stored: i64 = facts.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
@@ -195,9 +199,12 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let most = n_outer.min(OUTER.max_extent().unwrap_or(i64::MAX)).max(1);
     let outer = if joined == 1 && words <= side_by_side { (BLOCK / together).clamp(1, most) } else { 1 };
     let n_blocks = ceil_div(n_outer, outer) * ceil_div(row, tile);
+    // Registers are those of whole warps.
+    let warp = i64::from(facts.target.warp);
+    let of_block = ceil_div(together * outer, warp) * warp;
     // Parts so that all blocks run at once: they are alike, and the second launch has the less to read.
     let busy = if is_byte && run > LONGEST_RUN { BUSY_OF_LONG } else { BUSY_THREADS };
-    let resident = resident(together * outer, lanes * state, busy);
+    let resident = resident(of_block, lanes * state, busy);
     let mut at_once = units * resident;
     let parts = (at_once / n_blocks.max(1)).saturating_mul(row).saturating_mul(state);
     let has_many_parts = parts > MANY_PARTS && (bytes > 1 || n_blocks == 1);
@@ -215,23 +222,39 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         true => balanced(n_blocks, at_once),
         false => filled(n_blocks, at_once, units * resident),
     };
-    let chunks = if facts.parallel() { wanted.clamp(1, (turns / FEWEST.max(run)).max(1)) } else { 1 };
+    let fewest = FEWEST.max(run);
+    let wanted = if facts.parallel() { wanted.clamp(1, (turns / fewest).max(1)) } else { 1 };
+    let in_turn = row <= MOST_BESIDE * tile && n_outer == 1;
+    // Rows in pieces that lie apart: of chunks that are pieces or parts of them no thread has a row fewer than others but at their
+    // end, where others would be under a condition that is another in each piece.
+    let (pieces, of_piece) = (rows / innermost, ceil_div(innermost, threads));
+    let cuts_inner = !are_parts && !in_turn && wanted > 1 && (2..2 * wanted).contains(&pieces);
+    let shares_all =
+        joined == 1 && !cuts_inner && threads > 1 && innermost % threads != 0 && (bytes == 1 || pieces > 1);
+    // The last step of a chunk, which is not whole, is dear where there is much to do with each element.
+    let whole = |turns, parts| whole_turns(turns, parts, unroll).filter(|_| has_several);
+    let (chunks, chunk_turns) = if cuts_inner {
+        let parts = ((2 * wanted + pieces) / (2 * pieces)).clamp(1, (of_piece / fewest).max(1));
+        let each = whole(of_piece, parts).unwrap_or(ceil_div(of_piece, parts));
+        (pieces * ceil_div(of_piece, each), each)
+    } else {
+        let all = if shares_all { turns } else { pieces * of_piece };
+        (wanted, whole(all, wanted).filter(|_| !in_turn && !are_parts).unwrap_or(0))
+    };
     // Strips that are alike leave each block what it alone reads; where rows are joined, an output is in one strip only if
     // there is but one.
     let are_apart = if joined == 1 { beside == 1 && row % tile == 0 } else { beside == 1 && row == tile };
     let handed = chunks.saturating_mul(tile).saturating_mul(state);
     let is_short = facts.input_bytes() <= LAST_BLOCK_BYTES && handed <= LAST_STATES;
     // Blocks of one launch that do another's have as many threads in both: a row for each of those that share an output.
-    let mut reduced = problem.dims.iter().rev().filter(|dim| dim.is_reduced()).skip(usize::from(beside > 1));
-    let innermost = reduced.next().map_or(1, |dim| dim.extent / joined);
     let are_alike = threads <= innermost;
     let in_last = chunks > 1 && outer == 1 && are_apart && is_short && are_alike;
-    let is_close = is_close(together * outer, lanes * state, BUSY_THREADS);
+    let is_close = is_close(of_block, lanes * state, BUSY_THREADS);
     let has_guards = run == 1 && row % tile != 0;
     let held = if are_parts || chunks > 1 && (bytes == 1 || (is_close || has_guards) && !facts.is_narrow()) {
         resident
     } else if chunks == 1 && run > 1 && is_large && !facts.is_narrow() {
-        held(n_blocks, units, resident, blocks_by(together * outer, registers(lanes * state)))
+        held(n_blocks, units, resident, blocks_by(of_block, registers(lanes * state)))
     } else {
         0
     };
@@ -242,7 +265,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     // All that a thread reads of short columns is less than is to be under way: it has columns of several strips.
     let is_whole = chunks == 1 && !are_parts;
     let asked = rows.saturating_mul(access);
-    let together = if is_whole && threads == 1 && outer == 1 && is_large && n_blocks >= at_once {
+    let strips = if is_whole && threads == 1 && outer == 1 && is_large && n_blocks >= at_once {
         floor_pow2((IN_FLIGHT / asked).clamp(1, MOST_ACCESSES))
     } else {
         1
@@ -251,18 +274,20 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         last_blocks,
         last_threads: if in_last { together } else { 0 },
         // Blocks that are whole rows, or nearly, then read one piece of memory together, from end to end.
-        in_turn: row <= MOST_BESIDE * tile && n_outer == 1,
+        in_turn,
         tile,
         lanes,
         unroll,
         run,
         one_run: run == 1 && facts.is_one_run(turns) && (block == BLOCK || lanes * run_bytes <= THREAD_RUN),
         threads,
-        // Reads of bytes are to be many under way, between which no condition stands; of wider elements fewer are enough.
-        shares_all: joined == 1 && threads > 1 && innermost % threads != 0 && bytes == 1,
+        // Reads are to be many under way, between which no condition stands.
+        shares_all,
         rows: outer,
-        tiles_together: together,
+        tiles_together: strips,
         chunks,
+        chunk_turns,
+        cuts_inner,
         joined,
         beside,
         // What is left over at the end of joined rows would take registers from the loop, what takes bytes out of words would be done
@@ -272,6 +297,16 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         constant,
         ..facts.plain()
     }
+}
+
+/// Threads that share an output of so many `rows`, about as many as are wanted: where these are several pieces of `innermost`
+/// rows, as many as leave no thread a row fewer in each, of which every read would be one under a condition.
+fn dividing(innermost: i64, rows: i64, wanted: i64) -> i64 {
+    if wanted == 1 || innermost >= rows || innermost % wanted == 0 {
+        return wanted;
+    }
+    let most = (2 * wanted).min(innermost / FEWEST);
+    (wanted / 2..=most).rev().find(|threads| *threads > 1 && innermost % threads == 0).unwrap_or(wanted)
 }
 
 /// Whether the results of an output are as many bytes as its elements.

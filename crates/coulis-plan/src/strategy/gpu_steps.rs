@@ -55,21 +55,28 @@ pub fn split_fold(
     }
     // What the threads of a block share stays together, so turns are cut into chunks, not elements.
     let (mut turn, thread) = s.split(state, &words, Split::Factor(sketch.threads))?;
-    if !sketch.shares_all && !outer.is_empty() {
-        let turns: Vec<IterVar> = outer.iter().chain([&turn]).cloned().collect();
-        turn = s.fuse(state, &turns)?;
+    let with_outer = |s: &mut Schedule, turn: &IterVar| {
+        let turns: Vec<IterVar> = outer.iter().chain([turn]).cloned().collect();
+        s.fuse(state, &turns)
+    };
+    if !sketch.shares_all && !sketch.cuts_inner && !outer.is_empty() {
+        turn = with_outer(s, &turn)?;
     }
     if sketch.chunks == 1 {
         return Ok(Fold { stage: state, n_kept, turn, thread, lane, ends: None });
     }
-    let (chunk, turn) = split_turns(s, state, &turn, sketch)?;
+    let (mut chunk, turn) = split_turns(s, state, &turn, sketch)?;
+    if sketch.cuts_inner {
+        chunk = with_outer(s, &chunk)?;
+    }
     let stage = s.rfactor_at(state, &chunk, at as i64)?;
     let lane = lane.map(|lane| same_axis(s, stage, &lane)).transpose()?;
     let (turn, thread) = (same_axis(s, stage, &turn)?, same_axis(s, stage, &thread)?);
     Ok(Fold { stage, n_kept: n_kept + 1, turn, thread, lane, ends: None })
 }
 
-/// Cuts turns into chunks: the chunk, and the turns of one. They lie together, or every so many of them are one chunk's.
+/// Cuts turns into chunks: the chunk, and the turns of one. They lie together, or every so many of them are one
+/// chunk's.
 pub fn split_turns(
     s: &mut Schedule,
     state: StageId,
@@ -79,7 +86,11 @@ pub fn split_turns(
     if sketch.in_turn {
         return s.split(state, turns, Split::Factor(sketch.chunks)).map(|(turn, chunk)| (chunk, turn));
     }
-    s.split(state, turns, Split::Nparts(sketch.chunks))
+    let by = match sketch.chunk_turns {
+        0 => Split::Nparts(sketch.chunks),
+        turns => Split::Factor(turns),
+    };
+    s.split(state, turns, by)
 }
 
 /// Each thread of `tag` folds its steps, several at a time, then the threads fold their states together. Where a step

@@ -25,6 +25,16 @@ pub fn balanced(n_blocks: i64, at_once: i64) -> i64 {
     [1, 2, 4, 8].into_iter().find(|parts| is_busy(n_blocks.saturating_mul(*parts), at_once)).unwrap_or(1)
 }
 
+/// Turns of each of so many parts of `turns`, but for the last, that are whole steps of `unroll` turns; `None` where that would make
+/// the parts much longer, or fewer. What is left of a step is under conditions, and each read of it waits for the one before.
+pub fn whole_turns(turns: i64, parts: i64, unroll: i64) -> Option<i64> {
+    const LITTLE: i64 = 8;
+    let each = ceil_div(turns, parts);
+    let whole = ceil_div(each, unroll) * unroll;
+    let is_little = LITTLE * (whole - each) <= each;
+    (parts > 1 && is_little && ceil_div(turns, whole) == parts).then_some(whole)
+}
+
 /// Whether strips are better twice as wide, where neighbours both read the sector in which one ends and the next begins: where
 /// `one` of them are well more than the blocks that run at once, unless those `two` would leave more of these to wait. Measured:
 /// `bench/results/h100-experiments.md`.
