@@ -34,6 +34,7 @@ mod gpu_pieces;
 mod gpu_rows;
 mod gpu_short_rows;
 mod gpu_steps;
+mod gpu_sweep;
 mod interleaved;
 mod joined;
 mod kept;

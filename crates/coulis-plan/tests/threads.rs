@@ -179,6 +179,11 @@ fn calls_of_a_survey_have_the_plans_that_were_measured() {
     assert!(cuts_inner && threads == 7 && chunks % 3 == 0 && 3 * 1733 <= chunks * chunk_turns, "{trace}");
     let (_, sketch, _) = of("var", DType::F32, &[7, 64, 4099, 65], &[0, 2]);
     assert_eq!((sketch.cuts_inner, sketch.chunks, sketch.chunk_turns), (true, 7, 1025));
+    let (name, sketch, trace) = of("sum", DType::Bool, &[9, 4, 3, 1_242_756], &[0, 3]);
+    assert_eq!((name, sketch.cuts_inner, sketch.chunks % 9), ("gpu_rows", true, 0), "{trace}");
+    // Chunks of several rows are an index of their own, by which blocks are told that need no guards.
+    let (_, sketch, trace) = of("argmax", DType::F16, &[56, 2_393_088], &[1]);
+    assert!(sketch.swept && trace.contains("blockIdx.y"), "{trace}");
     // Several statistics are folded in whole steps.
     let (_, sketch, _) = of("var", DType::U8, &[37, 18_507, 196], &[1]);
     assert!(sketch.chunks > 1 && sketch.chunk_turns > 0 && sketch.chunk_turns % sketch.unroll == 0);

@@ -19,8 +19,8 @@ use super::gpu_steps::{as_one, split_fold};
 use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, split_joined};
 use super::steps::{same_axis, stage_of};
 use super::waves::{
-    UNIT_THREADS, are_better_wide, balanced, blocks_by, filled, held, is_close, registers, resident,
-    whole_turns,
+    UNIT_THREADS, are_better_wide, balanced, blocks_by, cut_pieces, filled, held, is_close, registers,
+    resident, whole_turns,
 };
 use super::{Decline, Facts, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
@@ -226,21 +226,19 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let wanted = if facts.parallel() { wanted.clamp(1, (turns / fewest).max(1)) } else { 1 };
     let in_turn = row <= MOST_BESIDE * tile && n_outer == 1;
     // Rows in pieces that lie apart: of chunks that are pieces or parts of them no thread has a row fewer than others but at their
-    // end, where others would be under a condition that is another in each piece.
+    // end, where others would be under a condition that is another in each piece. The last step of a chunk, which is not whole, is
+    // dear where there is much to do with each element.
     let (pieces, of_piece) = (rows / innermost, ceil_div(innermost, threads));
-    let cuts_inner = !are_parts && !in_turn && wanted > 1 && (2..2 * wanted).contains(&pieces);
+    let whole = |turns, parts| whole_turns(turns, parts, unroll).filter(|_| has_several);
+    let may_cut = !are_parts && !in_turn;
+    let cut = cut_pieces((pieces, of_piece), wanted, fewest, &whole).filter(|_| may_cut);
+    let cuts_inner = cut.is_some();
     let shares_all =
         joined == 1 && !cuts_inner && threads > 1 && innermost % threads != 0 && (bytes == 1 || pieces > 1);
-    // The last step of a chunk, which is not whole, is dear where there is much to do with each element.
-    let whole = |turns, parts| whole_turns(turns, parts, unroll).filter(|_| has_several);
-    let (chunks, chunk_turns) = if cuts_inner {
-        let parts = ((2 * wanted + pieces) / (2 * pieces)).clamp(1, (of_piece / fewest).max(1));
-        let each = whole(of_piece, parts).unwrap_or(ceil_div(of_piece, parts));
-        (pieces * ceil_div(of_piece, each), each)
-    } else {
+    let (chunks, chunk_turns) = cut.unwrap_or_else(|| {
         let all = if shares_all { turns } else { pieces * of_piece };
-        (wanted, whole(all, wanted).filter(|_| !in_turn && !are_parts).unwrap_or(0))
-    };
+        (wanted, whole(all, wanted).filter(|_| may_cut).unwrap_or(0))
+    });
     // Strips that are alike leave each block what it alone reads; where rows are joined, an output is in one strip only if
     // there is but one.
     let are_apart = if joined == 1 { beside == 1 && row % tile == 0 } else { beside == 1 && row == tile };

@@ -16,12 +16,11 @@ use super::gpu_finish::{bind_chunks, fold_chunks, fold_chunks_in_last_block};
 use super::gpu_steps::{
     Fold, bind_rows, fold_by_threads, pass_caches, place_rows, split_fold, widest_access,
 };
+use super::gpu_sweep::sweep;
 use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;
-use super::{
-    Decline, Facts, MOST_CHUNKS, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2,
-    state_bytes,
-};
+use super::waves::{cut_pieces, whole_turns};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::constants::NEAR;
 use crate::program::{Spec, Statement};
 
@@ -42,7 +41,7 @@ pub const BLOCK_OF_LARGE: i64 = 128;
 /// The same where few rows are split.
 const BLOCK_OF_SPLIT: i64 = 512;
 /// The same of long rows: the fewer of them a multiprocessor reads at a time, the closer it reads in the order of memory.
-const BLOCK_OF_LONG: i64 = 512;
+pub const BLOCK_OF_LONG: i64 = 512;
 /// The same where memory is swift, as threads bring their states together while it waits.
 const BLOCK_OF_LONG_AND_SWIFT: i64 = 256;
 /// The same where states are small.
@@ -52,7 +51,7 @@ const SMALL_STATE: i64 = 8;
 /// Bytes of a row from which on it is long.
 const LONG_ROW_BYTES: i64 = 36 << 10;
 /// Fewest times that the machine holds as many blocks as there are long rows.
-const FEWEST_WAVES: i64 = 4;
+pub const FEWEST_WAVES: i64 = 4;
 /// Bytes of a long row for each of its threads, at least.
 const THREAD_BYTES_OF_LONG: i64 = 32;
 /// Bytes of a state from which on it is large.
@@ -65,7 +64,7 @@ const WIDEST: i64 = 4;
 /// Times as many of narrow elements where memory is swift.
 const SWIFT_OF_LARGE: i64 = 4;
 /// Times as many threads a multiprocessor holds as it has registers for where states are large.
-const CROWD_OF_LARGE: i64 = 2;
+pub const CROWD_OF_LARGE: i64 = 2;
 /// Part of the threads that a multiprocessor holds for which it has registers where, besides, a thread asks for all words of a step
 /// before it folds any: seven blocks of 128 threads, of 72 registers each, in the place of sixteen.
 const AT_ONCE_WITH_WORDS: (i64, i64) = (7, 16);
@@ -92,6 +91,8 @@ pub const WAVE_BYTES: i64 = 16;
 
 /// Bytes of accesses that are so many that rows are read from their first boundaries instead: fewer than these.
 const NARROW_ACCESS: i64 = 4;
+/// The same of narrow elements where memory is swift.
+const NARROW_OF_SWIFT: i64 = 8;
 /// Fewest bytes of such rows.
 const PEELED_BYTES: i64 = 1 << 9;
 /// Bytes below which a row is to fill so much of the accesses of its turns.
@@ -112,37 +113,12 @@ const WORDS_OF_FEW: i64 = 16;
 /// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
 const PIECE_BYTES: i64 = 64 << 10;
 
-/// Most threads of a block of a sweep.
-const BLOCK_OF_SWEEP: i64 = 1024;
-/// The same where states are not small, or elements pass the caches.
-const BLOCK_OF_STATES: i64 = 512;
-/// The same where those are wide.
-const BLOCK_OF_WIDE: i64 = 256;
-/// Fewest bytes of a piece of a sweep that no other of its output follows.
-const LEAST_PIECE: i64 = 4 << 10;
-/// The same of others that do not pass the caches, for each byte of a state that is not small.
-const PIECE_OF_STATE: i64 = 2 << 10;
-/// The same where memory is swift, of states that are half as large as large ones.
-const PIECE_OF_SWIFT: i64 = 16 << 10;
-/// The same of elements of one byte that may be walked again: by the end of the first runs of a thread most values have been seen, so
-/// that the later ones are not walked again.
-const PIECE_OF_BYTES: i64 = 64 << 10;
-/// Runs of such elements that a thread asks for at once, and most bytes of states of which it does: of others so many are much code.
-const STEPS_OF_BYTES: i64 = 4;
-/// See [`STEPS_OF_BYTES`].
-const STATE_OF_STEPS: i64 = 12;
-/// Fewest bytes of pieces that a block takes one after another there, of states that are not small.
-const LEAST_TOGETHER: i64 = 16 << 10;
-/// Elements of an access below which they are wide.
-const LEAST_LANES: i64 = 4;
 /// Most bytes of partial states of an output that one block folds in a second launch.
-const STATES_OF_BLOCK: i64 = 128 << 10;
+pub const STATES_OF_BLOCK: i64 = 128 << 10;
 /// Partial states of an output that it folds, at most, where they are not small.
 const PARTS_OF_BLOCK: i64 = 4 << 10;
 /// Blocks of a cluster that fold more of them.
 pub const LAST_BLOCKS: i64 = 8;
-/// Most bytes of partial states that those fold.
-const STATES_OF_CLUSTER: i64 = 256 << 10;
 
 /// Bytes of input up to which an array is folded in one launch: where there are more, the launch counts for nothing.
 pub const LAST_BLOCK_BYTES: i64 = 32 << 20;
@@ -201,11 +177,13 @@ fn gains_by_peeling(facts: &Facts, extent: i64) -> bool {
     let [dtype] = spec.inputs[..] else { return false };
     let bytes = dtype.bytes() as i64;
     let constant = facts.constants(true);
+    let narrow =
+        if facts.is_narrow() { facts.by_memory(NARROW_OF_SWIFT, NARROW_ACCESS) } else { NARROW_ACCESS };
     let is_row = n_reduced(facts) == 1 && dims[dims.len() - 1].strides[0] == 1;
     is_row
         && may_peel(facts)
         && facts.word_lanes(&constant) < widest_access(facts)
-        && facts.word_lanes(&constant) * bytes < NARROW_ACCESS
+        && facts.word_lanes(&constant) * bytes < narrow
         && extent.saturating_mul(bytes) >= PEELED_BYTES
 }
 
@@ -232,13 +210,13 @@ pub fn is_light(facts: &Facts) -> bool {
 }
 
 /// Whether runs may be walked again, so that what they bring stays in registers until their end.
-fn is_walked_again(facts: &Facts) -> bool {
+pub fn is_walked_again(facts: &Facts) -> bool {
     facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.rewalks.is_empty())
 }
 
 /// Whether threads have so much in registers that few blocks are on a multiprocessor: large states, or what runs are walked again
 /// for beside states that are not small.
-fn is_crowded(facts: &Facts) -> bool {
+pub fn is_crowded(facts: &Facts) -> bool {
     let state = state_bytes(&facts.spec.reducer);
     state >= LARGE_STATE || (is_walked_again(facts) && state >= LARGE_STATE / 2)
 }
@@ -248,112 +226,11 @@ pub fn has_clusters(facts: &Facts) -> bool {
     i64::from(facts.target.cluster_blocks) >= LAST_BLOCKS
 }
 
-/// How blocks sweep memory; see [`Sketch::swept`].
-struct Sweep {
-    /// Threads of a block.
-    threads: i64,
-    /// Accesses of a thread at once.
-    unroll: i64,
-    /// Pieces of an output.
-    chunks: i64,
-}
-
 /// Whether the words of rows leave the caches before others, so many `rows` a block. What is read under a condition, the last of
 /// several rows, is read once more where a run is walked again, which the first cache is for.
-fn passes_caches(facts: &Facts, rows: i64) -> bool {
+pub fn passes_caches(facts: &Facts, rows: i64) -> bool {
     let is_read_again = is_walked_again(facts) && rows > 1;
     facts.streams() && facts.spec.map.is_none() && !is_read_again
-}
-
-/// The sweep of a large input of few long rows, each so many accesses of `lanes` elements in `outer` pieces that lie apart, `at_once` of
-/// which a thread may have in flight; `None` where rows are better blocks of their own, or split into as many parts as run at once.
-fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) -> Option<Sweep> {
-    let spec = facts.spec;
-    let n_outputs = spec.problem.n_outputs;
-    let n_threads = i64::from(facts.target.n_threads);
-    let n_bytes = spec.inputs[0].bytes() as i64;
-    let word_bytes = lanes * n_bytes;
-    let state = state_bytes(&spec.reducer);
-    let is_large = facts.input_bytes() > LAST_BLOCK_BYTES;
-    let are_few = n_outputs.saturating_mul(BLOCK_OF_LONG) < FEWEST_WAVES * n_threads;
-    let is_wide = word_bytes == i64::from(facts.target.vector_bytes);
-    // What is read again, or folded with more than a few operations, is better folded by few blocks.
-    let is_plain = spec.map.is_none() && spec.n_read() == 1 && !calls_functions(&spec.reducer.combine);
-    let passes = passes_caches(facts, 1);
-    let are_wide = lanes < LEAST_LANES;
-    // Threads have much to do for narrow elements, before what their blocks found comes together.
-    let is_work = facts.is_narrow() && (is_crowded(facts) || is_walked_again(facts) && n_bytes == 1);
-    let gains = match (passes, is_light(facts)) {
-        (true, _) => !are_wide || has_clusters(facts) && state < LARGE_STATE,
-        (false, true) => !facts.streams(),
-        (false, false) => !facts.streams() && has_clusters(facts) && !is_work,
-    };
-    if !(is_large && are_few && is_wide && is_plain && gains) {
-        return None;
-    }
-    let are_seen = passes && n_bytes == 1 && is_walked_again(facts);
-    let has_room = are_seen && state <= STATE_OF_STEPS;
-    let steps = |turns: i64| if has_room { turns.min(STEPS_OF_BYTES * at_once) } else { at_once };
-    let block = match (passes, is_light(facts)) {
-        (true, _) if are_wide || are_seen => BLOCK_OF_WIDE,
-        (false, true) => BLOCK_OF_SWEEP,
-        _ => BLOCK_OF_STATES,
-    };
-    let warp = i64::from(facts.target.warp);
-    if passes && state >= LARGE_STATE {
-        // As many as run at once leave the fewest parts.
-        let blocks = n_threads / CROWD_OF_LARGE / block / n_outputs.max(1);
-        let turns = ceil_div(ceil_div(words, block), blocks.max(1));
-        let whole = ceil_div(turns, at_once) * at_once;
-        let chunks = ceil_div(ceil_div(words, block), whole);
-        let fits = blocks > 1 && outer == 1 && ceil_div(ceil_div(words, block), chunks) == whole;
-        return fits.then_some(Sweep { threads: block, unroll: at_once, chunks });
-    }
-    let is_alone = !has_clusters(facts) || (passes && !are_wide);
-    let bytes = if is_alone { STATES_OF_BLOCK } else { STATES_OF_CLUSTER };
-    let most = (bytes / state.max(1)).min(MOST_CHUNKS);
-    let counts = facts.has_swift_memory() && state >= LARGE_STATE / 2;
-    let of_state = if counts { PIECE_OF_SWIFT } else { PIECE_OF_STATE };
-    let least = match passes || is_light(facts) {
-        true if are_seen => PIECE_OF_BYTES,
-        true => LEAST_PIECE,
-        false => LEAST_PIECE.max(state * of_state),
-    };
-    if outer > most {
-        return None;
-    }
-    if words < block * at_once {
-        // A block folds a piece.
-        if words * word_bytes < least {
-            return None;
-        }
-        let are_pairs = words % (2 * warp) == 0;
-        let threads = |unroll: i64| ceil_div(ceil_div(words, unroll), warp) * warp;
-        let suits = |unroll: &i64| {
-            threads(*unroll) <= block
-                && ceil_div(words, threads(*unroll)) == *unroll
-                && (are_pairs || *unroll == at_once)
-        };
-        let unroll = [2, at_once].into_iter().find(suits)?;
-        let gains = facts.has_swift_memory() && !is_light(facts);
-        let together = if gains { floor_pow2(LEAST_TOGETHER / (words * word_bytes)).max(1) } else { 1 };
-        let chunks = if outer % together == 0 { outer / together } else { outer };
-        return Some(Sweep { threads: threads(unroll), unroll, chunks });
-    }
-    let mut turns = at_once;
-    while outer.saturating_mul(ceil_div(words, block * turns)) > most || block * turns * word_bytes < least {
-        turns *= 2;
-    }
-    // A few more pieces where they are alike then, and no thread looks whether there is more.
-    let fewest = ceil_div(words, block * turns);
-    let is_alike = |n: &i64| words % (n * turns * warp) == 0 && outer * n <= most;
-    if let Some(n) = (fewest..=fewest + fewest / 4).find(is_alike) {
-        return Some(Sweep { threads: words / (n * turns), unroll: steps(turns), chunks: outer * n });
-    }
-    let of_piece = ceil_div(words, block);
-    let chunks = ceil_div(of_piece, turns);
-    let are_whole = if outer == 1 { ceil_div(of_piece, chunks) == turns } else { of_piece % turns == 0 };
-    are_whole.then_some(Sweep { threads: block, unroll: steps(turns), chunks: outer * chunks })
 }
 
 /// About so many parts of `turns` turns that are whole steps of `unroll` turns each, but for the last part; no more of them where
@@ -458,6 +335,14 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let (turns, rows) = (turns_of(threads), rows_of(threads));
     let unroll = floor_pow2(turns.clamp(1, if asks { ASKED_FIRST } else { in_flight }));
     let chunks = if chunks > 1 { whole_steps(turns, chunks, unroll, is_crowd) } else { chunks };
+    // Pieces that are long are cut apart: blocks of no two of them.
+    let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
+    let may_cut = rows == 1 && !swept && !is_apart && walk == Walk::AsRowsBegin;
+    let whole = |turns, parts| whole_turns(turns, parts, unroll);
+    let of_piece = ceil_div(words, threads);
+    let cut = cut_pieces((outer, of_piece), chunks, FEWEST * unroll, &whole).filter(|_| may_cut);
+    let cuts_inner = cut.is_some();
+    let (chunks, chunk_turns) = cut.unwrap_or((chunks, 0));
     let (threads, unroll, rows, chunks) =
         sweep.map_or((threads, unroll, rows, chunks), |sweep| (sweep.threads, sweep.unroll, 1, sweep.chunks));
     // One warp folds few parts before a second launch has begun.
@@ -474,7 +359,6 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let run = facts.short_run(lanes, if swept { unroll.min(in_flight) } else { unroll });
     let asks_first = asks && unroll * lanes > run;
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
-    let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
     let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
     let plain = facts.plain().with_map_inside(is_inside);
     let streams = walk == Walk::AsRowsBegin && passes_caches(facts, rows);
@@ -486,6 +370,8 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         threads,
         rows,
         chunks,
+        chunk_turns,
+        cuts_inner,
         peeled,
         in_turn,
         swept,
@@ -540,8 +426,13 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let mut order = s.stage(fold.stage)?.leaves()[..fold.n_kept].to_vec();
         order.rotate_right(1);
         s.reorder(fold.stage, &order)?;
+        bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
+    } else if sketch.rows == 1 {
+        // Chunks are an index of their own, by which it is seen where accesses need no guards.
+        bind_chunks(s, fold.stage, n_kept, spec.problem.n_outputs)?;
+    } else {
+        bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
     }
-    bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
     let row = fold_chunks(s, (fold.stage, words), output, n_kept, spec, sketch)?;
     place_ends(s, (state, ends), output, &row)
 }

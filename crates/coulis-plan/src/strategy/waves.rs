@@ -35,6 +35,24 @@ pub fn whole_turns(turns: i64, parts: i64, unroll: i64) -> Option<i64> {
     (parts > 1 && is_little && ceil_div(turns, whole) == parts).then_some(whole)
 }
 
+/// How several long `pieces`, each of so many turns, are cut into about `parts` parts, none of which is of two pieces: how many these
+/// are, and the turns of each but the last of a piece, `fewest` of them at least. `None` where pieces are short, or parts are better of
+/// several.
+pub fn cut_pieces(
+    (pieces, of_piece): (i64, i64),
+    parts: i64,
+    fewest: i64,
+    whole: &dyn Fn(i64, i64) -> Option<i64>,
+) -> Option<(i64, i64)> {
+    const LONG: i64 = 4;
+    if parts < 2 || !(2..2 * parts).contains(&pieces) || of_piece < LONG * fewest {
+        return None;
+    }
+    let parts = ((2 * parts + pieces) / (2 * pieces)).clamp(1, (of_piece / fewest).max(1));
+    let each = whole(of_piece, parts).unwrap_or(ceil_div(of_piece, parts));
+    Some((pieces * ceil_div(of_piece, each), each))
+}
+
 /// Whether strips are better twice as wide, where neighbours both read the sector in which one ends and the next begins: where
 /// `one` of them are well more than the blocks that run at once, unless those `two` would leave more of these to wait. Measured:
 /// `bench/results/h100-experiments.md`.
