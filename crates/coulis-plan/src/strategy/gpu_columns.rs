@@ -162,7 +162,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         _ => threads,
     };
     let mut reduced = problem.dims.iter().rev().filter(|dim| dim.is_reduced()).skip(usize::from(beside > 1));
-    let innermost = reduced.next().map_or(1, |dim| dim.extent / joined);
+    let innermost = reduced.next().map_or(1, |dim| dim.extent / joined).max(1);
     let threads = if are_parts { threads } else { dividing(innermost, rows, threads) };
     // Blocks of so little begin no sooner than others end: fewer of them have more threads.
     let n_strips = n_outer.saturating_mul(ceil_div(words, side_by_side));
@@ -262,7 +262,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let last_blocks = if beside > 1 && are_few && has_clusters(facts) { LAST_BLOCKS } else { 1 };
     // All that a thread reads of short columns is less than is to be under way: it has columns of several strips.
     let is_whole = chunks == 1 && !are_parts;
-    let asked = rows.saturating_mul(access);
+    let asked = rows.saturating_mul(access).max(1);
     let strips = if is_whole && threads == 1 && outer == 1 && is_large && n_blocks >= at_once {
         floor_pow2((IN_FLIGHT / asked).clamp(1, MOST_ACCESSES))
     } else {
