@@ -49,6 +49,32 @@ def test_tensors_of_torch_stay_on_the_gpu():
         coulis.max(x, 2, where=torch.zeros_like(mask))
 
 
+def test_columns_of_a_few_elements_and_in_pieces():
+    # So many that a thread has several strips of them; chunks of rows in pieces that lie apart.
+    torch = pytest.importorskip("torch")
+    for shape, dtype, axis in [
+        ((3, 17_000_003), torch.float16, 0),
+        ((2, 50_331_649), torch.bfloat16, 0),
+        ((4, 16_777_216), torch.bfloat16, 0),
+        ((3, 34, 4131, 53), torch.float32, (0, 2)),
+        ((5, 21, 2053, 65), torch.float16, (0, 2)),
+        ((9, 4, 3, 124_275), torch.int8, (0, 3)),
+        ((56, 239_309), torch.float16, 1),
+    ]:
+        x = torch.randint(-9, 10, shape, device="cuda").to(dtype)
+        found = coulis.reduce(x, ["sum", "max", "argmax"], axis)
+        wide = x.double()
+        assert torch.equal(found.sum.double(), wide.sum(axis).to(found.sum.dtype).double()), (shape, dtype)
+        assert torch.equal(found.max, x.amax(axis)), (shape, dtype)
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        kept = [d for d in range(x.dim()) if d not in axes]
+        rows = x.permute(*kept, *axes).reshape([x.shape[d] for d in kept] + [-1])
+        at = found.argmax.unsqueeze(-1).long()
+        assert torch.equal(rows.gather(-1, at).squeeze(-1), found.max), (shape, dtype)
+        before = torch.arange(rows.shape[-1], device="cuda") < at
+        assert not ((rows == found.max.unsqueeze(-1)) & before).any(), (shape, dtype)
+
+
 def test_nothing_behind_an_array_is_read():
     # Rows of the last step of a fold that has no whole number of them; memory that ends with the array, by itself in the address space.
     torch = pytest.importorskip("torch")

@@ -100,6 +100,31 @@ fn few_reduced_neighbours_are_columns_that_are_folded_with_each_other_at_the_end
 }
 
 #[test]
+fn columns_in_pieces_that_lie_apart_are_cut_into_pieces_or_parts_of_them() {
+    let mut n_cut = 0;
+    for (turn, (dtype, ops)) in KINDS.into_iter().enumerate() {
+        for (at, (shape, gap)) in
+            [([3, 2, 509, 53], 0), ([7, 1, 521, 17], 3), ([2, 3, 700, 40], 0), ([4, 1, 263, 130], 1)]
+                .into_iter()
+                .enumerate()
+        {
+            let [_, panels, rows, columns] = shape;
+            let panel = rows * columns + gap;
+            let special = [Special::Zeros, Special::All, Special::Nan][(turn + at) % 3];
+            let warp = if at % 2 == 0 { 32 } else { 64 };
+            let x = view(dtype, &shape, &[panels * panel, panel, columns, 1], at as i64, special);
+            exact(&x, ops, &[0, 2], warp);
+            let device = DeviceChoice::Sim { warp, orders: 1 };
+            let request = Request { device, ..Request::new(ops).over(&[0, 2]) };
+            n_cut += usize::from(
+                plan(&[array_info(&x)], &request).unwrap().trace.contains(".fuse(k0, k1_outer_outer)"),
+            );
+        }
+    }
+    assert!(n_cut >= 12, "{n_cut} of 24");
+}
+
+#[test]
 fn positions_of_permuted_arrays_are_theirs_and_not_those_of_memory() {
     for (shape, strides) in
         [([4, 500], [1, 4]), ([33, 60], [1, 33]), ([60, 33], [-33, 1]), ([2, 300], [1, 3])]
