@@ -1,27 +1,13 @@
 //! What the planner decides for machines with blocks of threads.
 
+mod common;
+
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::{BlockLimits, DType, Target};
-use coulis_plan::{OutputSpec, Problem, Room, Sketch, Spec, choose, schedule};
+use coulis_plan::{Problem, Room, Spec, choose, schedule};
 use coulis_schedule::build_nest;
 
-fn spec(op: &str, dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64]) -> Spec {
-    let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: strides.to_vec() };
-    let problem =
-        Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).expect("a problem");
-    let request = coulis_reducers::ReducerRequest::new(&[dtype]);
-    let reducer = coulis_reducers::find(op).expect("a statistic").build(&request).expect("a reducer");
-    let outputs = reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect();
-    Spec::new(problem, vec![dtype], false, reducer, outputs, None)
-}
-
-/// Name of the strategy, what it decided, and the trace, on a GPU.
-fn planned(spec: &Spec) -> (&'static str, Sketch, String) {
-    let choice = choose(spec, &Target::cuda("sm_90a").expect("a target")).expect("a plan");
-    let planned = schedule(spec, choice.strategy, &choice.sketch).expect("a schedule");
-    let trace = planned.schedule.trace().to_string();
-    (choice.strategy.name, choice.sketch, trace)
-}
+use common::{of, planned, spec};
 
 /// The nest of a plan, or why there is none.
 fn planned_and_built(spec: &Spec) -> Result<(), String> {
@@ -29,10 +15,6 @@ fn planned_and_built(spec: &Spec) -> Result<(), String> {
     let planned = schedule(spec, choice.strategy, &choice.sketch).map_err(|e| e.to_string())?;
     let args = planned.schedule.program().args();
     build_nest(&planned.schedule, args, "reduce").map(|_| ()).map_err(|e| e.to_string())
-}
-
-fn of(op: &str, dtype: DType, shape: &[i64], axes: &[i64]) -> (&'static str, Sketch, String) {
-    planned(&spec(op, dtype, shape, &compact_strides(shape), axes))
 }
 
 #[test]
@@ -151,48 +133,6 @@ fn few_threads_share_a_row_of_narrow_elements_and_many_one_that_is_long() {
         assert_eq!(of("sum", dtype, &shape, &[1]).1.threads, threads, "{dtype} {shape:?}");
     }
     assert_eq!(of("var", DType::F32, &[16_384, 16_384], &[1]).1.threads, 512);
-}
-
-#[test]
-fn calls_of_a_survey_have_the_plans_that_were_measured() {
-    // Few reduced neighbours of each output are columns, few outputs a cluster's.
-    let (name, sketch, _) = of("argmax", DType::F16, &[4_000_000, 3, 4], &[0, 2]);
-    assert_eq!((name, sketch.beside, sketch.last_blocks), ("gpu_beside", 4, 8));
-    let (name, sketch, _) = of("max", DType::F32, &[1_000_000, 7, 9], &[0, 2]);
-    assert_eq!((name, sketch.beside, sketch.joined, sketch.lanes), ("gpu_beside", 9, 4, 4));
-    assert_ne!(of("sum", DType::U8, &[24, 153_210, 73], &[0, 2]).0, "gpu_beside", "parts for every 24 bytes");
-    // Bytes that may be walked again are swept in pieces of 64 KiB.
-    let (name, sketch, _) = of("argmax", DType::U8, &[1 << 28], &[0]);
-    assert_eq!((name, sketch.threads, sketch.chunks, sketch.unroll), ("gpu_rows", 256, 4096, 8));
-    // A column of few elements is one run of one thread.
-    let (name, sketch, _) = of("mean", DType::BF16, &[9, 14_902_272], &[0]);
-    assert_eq!((name, sketch.threads, sketch.run, sketch.unroll), ("gpu_columns", 1, 9, 9));
-    // Rows of an odd number of bytes are walked as words, of more parts than others may have.
-    let (name, sketch, _) = of("max", DType::U8, &[225, 585_479], &[0]);
-    assert_eq!((name, sketch.lanes, sketch.joined), ("gpu_columns", 8, 8));
-    // Threads share all rows where some would have a row fewer in each of the pieces that these are.
-    let (_, sketch, _) = of("mean", DType::F16, &[4, 37, 218, 4096], &[0, 2]);
-    assert!(sketch.shares_all && sketch.chunks == 1, "{sketch:?}");
-    // Where pieces are enough for chunks, each of these is of one piece, and as many threads have the rows of one as leave none over.
-    let (_, sketch, trace) = of("argmax", DType::F32, &[3, 34, 12_131, 53], &[0, 2]);
-    let Sketch { cuts_inner, threads, chunks, chunk_turns, .. } = sketch;
-    assert!(cuts_inner && threads == 7 && chunks % 3 == 0 && 3 * 1733 <= chunks * chunk_turns, "{trace}");
-    let (_, sketch, _) = of("var", DType::F32, &[7, 64, 4099, 65], &[0, 2]);
-    assert_eq!((sketch.cuts_inner, sketch.chunks, sketch.chunk_turns), (true, 7, 1025));
-    let (name, sketch, trace) = of("sum", DType::Bool, &[9, 4, 3, 1_242_756], &[0, 3]);
-    assert_eq!((name, sketch.cuts_inner, sketch.chunks % 9), ("gpu_rows", true, 0), "{trace}");
-    // Chunks of several rows are an index of their own, by which blocks are told that need no guards.
-    let (_, sketch, trace) = of("argmax", DType::F16, &[56, 2_393_088], &[1]);
-    assert!(sketch.swept && trace.contains("blockIdx.y"), "{trace}");
-    // Several statistics are folded in whole steps.
-    let (_, sketch, _) = of("var", DType::U8, &[37, 18_507, 196], &[1]);
-    assert!(sketch.chunks > 1 && sketch.chunk_turns > 0 && sketch.chunk_turns % sketch.unroll == 0);
-    // Threads have several strips of columns of which they read little, whose results are whole words.
-    let (_, sketch, trace) = of("mean", DType::F16, &[3, 22_369_621], &[0]);
-    assert_eq!((sketch.lanes, sketch.tiles_together), (1, 8), "{trace}");
-    let (_, sketch, trace) = of("sum", DType::BF16, &[4, 16_777_216], &[0]);
-    assert_eq!((sketch.lanes, sketch.tiles_together), (8, 1), "{trace}");
-    assert_eq!(trace.matches("vectorize").count(), 2, "{trace}");
 }
 
 #[test]
