@@ -427,7 +427,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         order.rotate_right(1);
         s.reorder(fold.stage, &order)?;
         bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
-    } else if sketch.rows == 1 {
+    } else if sketch.rows == 1
+        && ThreadTag::BlockY.max_extent().is_none_or(|most| spec.problem.n_outputs <= most)
+    {
         // Chunks are an index of their own, by which it is seen where accesses need no guards.
         bind_chunks(s, fold.stage, n_kept, spec.problem.n_outputs)?;
     } else {
