@@ -200,7 +200,8 @@ pub struct Sketch {
     /// Whether blocks sweep memory: each folds one piece, all of whose accesses it asks for at once or in few turns, in the order of
     /// memory.
     pub swept: bool,
-    /// Whether those are of the innermost dimension, rather than of the outermost that is reduced.
+    /// Whether chunks are parts of the innermost reduced dimension, rather than of the outermost; on machines with blocks of threads,
+    /// each of one index of those around it, so that no condition on its end comes between the reads of a chunk.
     pub cuts_inner: bool,
     /// Threads that fold one output together, on machines with blocks of threads.
     pub threads: i64,

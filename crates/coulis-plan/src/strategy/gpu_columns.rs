@@ -3,7 +3,8 @@
 //! A block covers a strip of outputs; a thread takes as many neighbours as one access holds, and no more than its registers
 //! have room for states. Several threads share them: they fold different rows of the reduced dimensions, and then their
 //! partial states. Few strips are split into chunks of the rows, as many as blocks run at once, whose partial states that
-//! block of a strip folds which ends last, or, where they are many, a second launch.
+//! block of a strip folds which ends last, or, where they are many, a second launch. Where the rows are pieces that lie apart, chunks are
+//! pieces or parts of one. Columns of a few elements are a thread's from several strips, so that it has enough to ask for.
 //!
 //! Rows that are no whole number of accesses are walked several as one, which is: each place of an access then has columns
 //! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results/h100-experiments.md`.

@@ -19,7 +19,7 @@ use super::gpu_steps::{
 use super::gpu_sweep::sweep;
 use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;
-use super::waves::{cut_pieces, whole_turns};
+use super::waves::{cut_pieces, whole_steps, whole_turns};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::constants::NEAR;
 use crate::program::{Spec, Statement};
@@ -233,17 +233,6 @@ pub fn passes_caches(facts: &Facts, rows: i64) -> bool {
     facts.streams() && facts.spec.map.is_none() && !is_read_again
 }
 
-/// About so many parts of `turns` turns that are whole steps of `unroll` turns each, but for the last part; no more of them where
-/// `is_crowd`, as they all run at once.
-fn whole_steps(turns: i64, parts: i64, unroll: i64, is_crowd: bool) -> i64 {
-    let each = ceil_div(turns, parts);
-    if each <= unroll || each % unroll == 0 {
-        return parts;
-    }
-    let more = if is_crowd { unroll - 1 } else { unroll / 2 };
-    ceil_div(turns, (each + more) / unroll * unroll)
-}
-
 fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let problem = &facts.spec.problem;
     let warp = i64::from(facts.target.warp);
@@ -453,23 +442,4 @@ fn place_ends(
     }
     let axes = s.stage(ends)?.reduce_axes().to_vec();
     axes.iter().try_for_each(|axis| s.unroll(ends, axis))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_whole_steps_but_for_the_last() {
-        for (turns, parts, is_crowd, found) in [
-            (29_400, 2112, false, 1838),
-            (489, 122, false, 123),
-            (489, 122, true, 62),
-            (512, 128, false, 128),
-            // Less than a step each.
-            (300, 122, false, 122),
-        ] {
-            assert_eq!(whole_steps(turns, parts, 4, is_crowd), found, "{turns} in {parts}");
-        }
-    }
 }

@@ -35,6 +35,17 @@ pub fn whole_turns(turns: i64, parts: i64, unroll: i64) -> Option<i64> {
     (parts > 1 && is_little && ceil_div(turns, whole) == parts).then_some(whole)
 }
 
+/// About so many parts of `turns` turns that are whole steps of `unroll` turns each, but for the last part; no more of them where
+/// `is_crowd`, as they all run at once.
+pub fn whole_steps(turns: i64, parts: i64, unroll: i64, is_crowd: bool) -> i64 {
+    let each = ceil_div(turns, parts);
+    if each <= unroll || each % unroll == 0 {
+        return parts;
+    }
+    let more = if is_crowd { unroll - 1 } else { unroll / 2 };
+    ceil_div(turns, (each + more) / unroll * unroll)
+}
+
 /// How several long `pieces`, each of so many turns, are cut into about `parts` parts, none of which is of two pieces: how many these
 /// are, and the turns of each but the last of a piece, `fewest` of them at least. `None` where pieces are short, or parts are better of
 /// several.
@@ -114,5 +125,19 @@ mod tests {
         assert_eq!([126, 528, 594, 595, 1047].map(of), [false, false, false, true, true]);
         assert!(!are_better_wide(1568, 784, 528), "half of the second wave would wait");
         assert!(are_better_wide(2, 1, 0), "a machine of fewer threads than a block");
+    }
+
+    #[test]
+    fn parts_are_whole_steps_but_for_the_last() {
+        for (turns, parts, is_crowd, found) in [
+            (29_400, 2112, false, 1838),
+            (489, 122, false, 123),
+            (489, 122, true, 62),
+            (512, 128, false, 128),
+            // Less than a step each.
+            (300, 122, false, 122),
+        ] {
+            assert_eq!(whole_steps(turns, parts, 4, is_crowd), found, "{turns} in {parts}");
+        }
     }
 }
