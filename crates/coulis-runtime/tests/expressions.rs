@@ -285,14 +285,19 @@ fn all_bits_of_narrow_floats_follow_the_evaluator() {
 #[test]
 fn exp_and_log_have_the_bits_of_the_shared_algorithms() {
     let (x, y) = (Var::new("x", DType::F32), Var::new("y", DType::F64));
+    let floor = math::EXP_FLOOR_F32;
+    let capped = |v: &Var| Expr::float(math::EXP_CAP, v.dtype()).min(v.expr());
     let exprs = [
         Expr::call1(Intrinsic::Exp, x.expr()),
         Expr::call1(Intrinsic::Log, x.expr()),
         Expr::call1(Intrinsic::Exp, y.expr()),
         Expr::call1(Intrinsic::Log, y.expr()),
         // These are known not to reach the greatest powers.
-        Expr::call1(Intrinsic::Exp, Expr::float(math::EXP_CAP, DType::F32).min(x.expr())),
-        Expr::call1(Intrinsic::Exp, Expr::float(math::EXP_CAP, DType::F64).min(y.expr())),
+        Expr::call1(Intrinsic::Exp, capped(&x)),
+        Expr::call1(Intrinsic::Exp, capped(&y)),
+        // And these neither the least.
+        Expr::call1(Intrinsic::Exp, Expr::float(floor.into(), DType::F32).max(capped(&x))),
+        Expr::call1(Intrinsic::Exp, Expr::float(math::EXP_FLOOR_F64, DType::F64).max(capped(&y))),
     ];
     let n = 40_000;
     let singles: Vec<f32> = (0..n)
@@ -334,6 +339,10 @@ fn exp_and_log_have_the_bits_of_the_shared_algorithms() {
             let (a, b) = (if a > cap as f32 { cap as f32 } else { a }, if b > cap { cap } else { b });
             assert_eq!(found(4), single(math::exp_f32(a)), "{lanes} lanes, exp(min(64, {a:e}))");
             assert_eq!(found(5), double(math::exp_f64(b)), "{lanes} lanes, exp(min(64, {b:e}))");
+            let low = math::EXP_FLOOR_F64;
+            let (a, b) = (if a < floor { floor } else { a }, if b < low { low } else { b });
+            assert_eq!(found(6), single(math::exp_f32(a)), "{lanes} lanes, exp(max({floor}, min(64, {a:e})))");
+            assert_eq!(found(7), double(math::exp_f64(b)), "{lanes} lanes, exp(max({low}, min(64, {b:e})))");
         }
     }
 }

@@ -8,6 +8,7 @@ use coulis_ir::{Intrinsic, math};
 use crate::EmitError;
 use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::types::{CTy, VTy};
+use crate::dialect::DialectKind;
 
 /// Bytes of vectors that machines multiply by any power of two in one operation.
 pub const BYTES_OF_SCALEF: u32 = 64;
@@ -15,6 +16,11 @@ pub const BYTES_OF_SCALEF: u32 = 64;
 /// Ends of the names of builtins and of literals: `f` for `f32`.
 pub fn suffix(ty: VTy) -> &'static str {
     if ty.ty == CTy::F32 { "f" } else { "" }
+}
+
+/// The literal zero in the type of a lane.
+fn zero(ty: VTy) -> &'static str {
+    if ty.ty == CTy::F32 { "0.0f" } else { "0.0" }
 }
 
 /// The literal one in the type of a lane: vectors take no literal of another type.
@@ -133,6 +139,11 @@ impl Spelling {
         needs.dialect().reinterpret(bits, self.ty.bits(), self.ty)
     }
 
+    /// Two to the number of `shifted`, whose last bits are an exponent.
+    fn power_of(&self, format: &Format, needs: &dyn Needs) -> String {
+        self.float(&format!("{} << {}", self.bits("shifted", needs), format.mantissa_bits), needs)
+    }
+
     /// By how `a` compares with a constant.
     fn select(
         &self,
@@ -168,26 +179,31 @@ fn horner(coefficients: &[String], variable: &str) -> String {
     })
 }
 
-/// e to the x, by a function of that name.
+/// e to the x, by a function of that name. On CPUs, some of which take a hundred times as long for a product that underflows, none
+/// does where the result is 0.
 pub fn exp(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
     let (bias, shift, int) = (f.bias, f.mantissa_bits, &f.int);
     let (min, high) = (needs.helper(Helper::Min(ty))?, s.splat(&f.exp_max, needs)?);
     // Two exact factors, since one power of two does not reach the subnormals; the result is rounded once.
-    let by_halves = format!(
-        "    const {int} half = k >> 1;\n    return p * {} * {};\n",
-        s.float(&format!("(half + {bias}) << {shift}"), needs),
-        s.float(&format!("(k - half + {bias}) << {shift}"), needs),
-    );
+    let first = s.float(&format!("(half + {bias}) << {shift}"), needs);
+    let mut last = s.float(&format!("(k - half + {bias}) << {shift}"), needs);
+    if matches!(needs.dialect().kind(), DialectKind::Cpu(_)) {
+        let zero = s.splat(zero(ty), needs)?;
+        last = s.select((Comparison::Lt, &f.exp_min), (&zero, &last), needs)?;
+    }
+    let by_halves = format!("    const {int} half = k >> 1;\n    return p * {first} * {last};\n");
     let frame = ExpFrame {
+        least: Some(f.exp_min.clone()),
         argument: format!("{min}({high}, a)"),
         more: 0,
         less: 0,
         power: format!("    const {int} k = {} - {};\n", s.bits("shifted", needs), f.magic_bits),
         scale: if ty.bytes() == BYTES_OF_SCALEF {
-            let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
-            let at_once = format!("    return __builtin_ia32_scalefp{letter}512_mask(p, n, p, -1, 4);\n");
-            format!("#ifdef CX_GCC_AVX512\n{at_once}#else\n{by_halves}#endif\n")
+            let low = s.splat(&f.exp_min, needs)?;
+            // "Not less", which holds of a NaN.
+            let kept = format!("__builtin_ia32_cmpp{}512_mask(a, {low}, 21, -1, 4)", letter(ty));
+            at_once(&kept, &format!("({}){{0}}", s.value), ty, &by_halves)
         } else {
             by_halves
         },
@@ -197,24 +213,56 @@ pub fn exp(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitErr
 
 /// e to the x, the same bits, where x is at most [`math::EXP_CAP`] or NaN: that power of two, and what a subnormal needs more,
 /// fit into the exponent. They and its bias are added where `x / ln 2` is rounded to an integer, which leaves the
-/// exponent in place; the coefficients are as much smaller, and the one product rounds.
+/// exponent in place; the coefficients are as much smaller, and the one product rounds. Of what is far below the least argument that power is
+/// 0.
 pub fn exp_capped(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
-    let power = s.float(&format!("{} << {}", s.bits("shifted", needs), f.mantissa_bits), needs);
     let less = if f.is_single { 27 } else { 57 };
+    // Even, so that a tie between two powers goes to the same one.
+    let more = f.bias + less;
     let frame = ExpFrame {
+        least: Some(f.literal(-f64::from(more) * std::f64::consts::LN_2)),
         argument: "a".to_owned(),
-        // Even, so that a tie between two powers goes to the same one.
-        more: f.bias + less,
+        more,
         less,
         power: String::new(),
-        scale: format!("    return p * {power};\n"),
+        scale: format!("    return p * {};\n", s.power_of(&f, needs)),
     };
     frame.function(name, ty, needs)
 }
 
+/// The same of what is also at least [`math::EXP_FLOOR_F32`], or that of `f64`: its power is that of a normal number.
+pub fn exp_bounded(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
+    let by_product = format!("    return p * {};\n", s.power_of(&f, needs));
+    let frame = ExpFrame {
+        least: None,
+        argument: "a".to_owned(),
+        // No argument is a tie between two powers, so it may be odd.
+        more: f.bias,
+        less: 0,
+        power: String::new(),
+        scale: if ty.bytes() == BYTES_OF_SCALEF { at_once("-1", "p", ty, &by_product) } else { by_product },
+    };
+    frame.function(name, ty, needs)
+}
+
+/// The line that multiplies `p` by two to the `n` in the lanes of a mask, and gives what else is said in others, by the one operation of
+/// machines that have it, or else other lines.
+fn at_once(kept: &str, others: &str, ty: VTy, lines: &str) -> String {
+    let scaled = format!("__builtin_ia32_scalefp{}512_mask(p, n, {others}, {kept}, 4)", letter(ty));
+    format!("#ifdef CX_GCC_AVX512\n    return {scaled};\n#else\n{lines}#endif\n")
+}
+
+/// The letter of a lane in the names of builtins.
+fn letter(ty: VTy) -> &'static str {
+    if ty.ty == CTy::F32 { "s" } else { "d" }
+}
+
 /// In what exponentials differ.
 struct ExpFrame {
+    /// What arguments are brought to from below, where they may be less.
+    least: Option<String>,
     /// The argument, brought into range from above.
     argument: String,
     /// What is added to the power that is rounded.
@@ -232,7 +280,17 @@ impl ExpFrame {
     fn function(self, name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
         let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
         let value = &s.value;
-        let (max, low) = (needs.helper(Helper::Max(ty))?, s.splat(&f.exp_min, needs)?);
+        let x = match &self.least {
+            Some(least) => {
+                format!(
+                    "{}({}, {})",
+                    needs.helper(Helper::Max(ty))?,
+                    s.splat(least, needs)?,
+                    self.argument
+                )
+            }
+            None => self.argument.clone(),
+        };
         let fma = needs.helper(Helper::Math(Intrinsic::Fma, ty))?;
         let mut constant = |literal: &str| s.splat(literal, needs);
         let (inv, magic) = (constant(&f.inv_ln2)?, constant(&f.magic(self.more))?);
@@ -257,10 +315,9 @@ impl ExpFrame {
         Ok(format!(
             "{function} {value} {name}({value} a)
 {{
-    const {value} x = {max}({low}, {argument});
+    const {value} x = {x};
 {steps}{scale}}}
 ",
-            argument = self.argument,
             scale = self.scale,
             function = needs.dialect().function(),
         ))

@@ -127,6 +127,8 @@ pub enum Helper {
     Math(Intrinsic, VTy),
     /// The exponential, of what is at most `EXP_CAP` or NaN.
     ExpCapped(VTy),
+    /// The same of what is also at least `EXP_FLOOR_F32`, or that of `f64`.
+    ExpBounded(VTy),
     /// Memory for that many elements of so many bytes, 64-byte aligned; null where there is none.
     Alloc,
     /// The larger or smaller of two `f32`, NaN where either is: `max3` or `min3` of two.
@@ -246,6 +248,7 @@ impl Helper {
             }
             Helper::Math(intrinsic, v) => format!("cx_{}_{}", intrinsic.name(), v.name()),
             Helper::ExpCapped(v) => format!("cx_exp_capped_{}", v.name()),
+            Helper::ExpBounded(v) => format!("cx_exp_bounded_{}", v.name()),
             Helper::Alloc => "cx_alloc".to_owned(),
             Helper::Free => "cx_free".to_owned(),
             Helper::Fail => "cx_fail".to_owned(),

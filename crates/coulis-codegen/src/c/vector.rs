@@ -1,6 +1,6 @@
 //! Vector expressions.
 
-use coulis_ir::math::EXP_CAP;
+use coulis_ir::math::{EXP_CAP, EXP_FLOOR_F32, EXP_FLOOR_F64};
 use coulis_ir::simplify::element_range;
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Node};
 
@@ -273,6 +273,7 @@ impl Walker<'_> {
             let shape = vals[0].part_ty(part);
             let helper = match intrinsic {
                 _ if is_once => Helper::Fma(shape, dtype),
+                Intrinsic::Exp if is_bounded(&args[0]) => Helper::ExpBounded(shape),
                 Intrinsic::Exp if shape.bytes() < BYTES_OF_SCALEF && is_capped(&args[0]) => {
                     Helper::ExpCapped(shape)
                 }
@@ -552,12 +553,25 @@ pub(super) fn offset(base: &Code, first: u32) -> Code {
 
 /// Whether an exponential of this is one of [`exp_capped`](super::elementary::exp_capped): of a minimum that a constant caps.
 fn is_capped(x: &Expr) -> bool {
-    let cap = |e: &Expr| match e.node() {
+    has_bound(x, BinaryOp::Min, &|cap, _| cap <= EXP_CAP)
+}
+
+/// Whether it is one of [`exp_bounded`](super::elementary::exp_bounded): of a maximum with a constant, of what is capped.
+fn is_bounded(x: &Expr) -> bool {
+    let floor = if x.dtype() == DType::F64 { EXP_FLOOR_F64 } else { EXP_FLOOR_F32.into() };
+    has_bound(x, BinaryOp::Max, &|bound, rest| bound >= floor && bound <= EXP_CAP && is_capped(rest))
+}
+
+/// Whether an expression is the minimum, or maximum, of a constant and something of which that holds.
+fn has_bound(x: &Expr, op: BinaryOp, holds: &dyn Fn(f64, &Expr) -> bool) -> bool {
+    let number = |e: &Expr| match e.node() {
         Node::Broadcast(value) => value.as_float(),
         _ => e.as_float(),
     };
     match x.node() {
-        Node::Binary(BinaryOp::Min, a, b) => [a, b].into_iter().filter_map(cap).any(|c| c <= EXP_CAP),
+        Node::Binary(found, a, b) if *found == op => {
+            [(a, b), (b, a)].into_iter().any(|(bound, rest)| number(bound).is_some_and(|c| holds(c, rest)))
+        }
         _ => false,
     }
 }

@@ -17,7 +17,7 @@ use coulis_ir::{Atom, DType};
 
 use crate::EmitError;
 use crate::c::code::Code;
-use crate::c::elementary::exp_capped;
+use crate::c::elementary::{exp_bounded, exp_capped};
 use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::scalar::{float_literal, int_literal};
 use crate::c::style::{Overflow, Parentheses, Style, Vectors};
@@ -214,6 +214,7 @@ impl Dialect for C {
             Helper::Divide(division, ty) => arithmetic::divide(division, ty, needs),
             Helper::Math(intrinsic, ty) => math::define(intrinsic, ty, needs),
             Helper::ExpCapped(ty) => exp_capped(&helper.name(), ty, needs),
+            Helper::ExpBounded(ty) => exp_bounded(&helper.name(), ty, needs),
             Helper::Shift(op, ty) => arithmetic::shift(op, ty, needs),
             Helper::Widen(_)
             | Helper::Narrow(_)

@@ -404,6 +404,7 @@ impl Dialect for Cuda {
             | Helper::Shift(..)
             | Helper::Math(..)
             | Helper::ExpCapped(_)
+            | Helper::ExpBounded(_)
             | Helper::Alloc
             | Helper::Free
             | Helper::Fail => Err(unsupported()),

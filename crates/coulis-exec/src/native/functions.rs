@@ -94,6 +94,7 @@ impl Emitter<'_> {
         let (x, k, n, p) = (TEMP[1], TEMP[2], TEMP[3], TEMP[4]);
         let bound = self.number(most, reg, p, len);
         self.step(t, t.op(MIN), x, bound, a);
+        let gone = self.test(t, x, 0x11, least);
         let bound = self.number(least, reg, p, len);
         self.step(t, t.op(MAX), x, bound, Rm::Reg(x));
         self.exp_of_range(t, is_double, x, k, n, p);
@@ -106,6 +107,10 @@ impl Emitter<'_> {
             let bias = self.integer(bias, reg);
             self.step(t, t.int_add(), power, power, bias);
             self.shift_lanes(t, 6, power, power, digits);
+            if power == k {
+                // A product that underflows takes some machines a hundred times as long.
+                self.only_where(gone, t, t.op(SUB), k, k, Rm::Reg(k));
+            }
             self.step(t, t.op(MUL), target, p, Rm::Reg(power));
         }
     }

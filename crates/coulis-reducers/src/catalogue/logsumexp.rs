@@ -1,6 +1,6 @@
 //! Logarithm of the sum of exponentials.
 
-use coulis_ir::math::EXP_CAP;
+use coulis_ir::math::{EXP_CAP, EXP_FLOOR_F32, EXP_FLOOR_F64};
 use coulis_ir::{DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Reducer};
 
 use crate::builder::{Builder, Slot};
@@ -76,7 +76,7 @@ pub(crate) fn shift_and_sum(request: &ReducerRequest) -> Result<(Reducer, Expr, 
     let shift = b.field("shift", least, x);
     let sum = b.field("expsum", float(0), float(1));
 
-    let Joined { moves, of_left, of_right } = join(&shift.left, &shift.right);
+    let Joined { moves, of_left, of_right } = join(request, &shift.left, &shift.right);
     b.combine(&shift, Expr::select(moves, shift.right.clone(), shift.left.clone()));
     let [of_left, of_right] = [of_left, of_right].map(|scale| scale.cast(DType::F64));
     let (scaled_left, scaled_right) = (&sum.left * &of_left, &sum.right * &of_right);
@@ -121,7 +121,7 @@ struct Joined {
 }
 
 /// Factors are chosen in the type of floats that are shifts, before widening, where vectors are half as long.
-fn join(old: &Expr, new: &Expr) -> Joined {
+fn join(request: &ReducerRequest, old: &Expr, new: &Expr) -> Joined {
     let apart = difference(new, old);
     let dtype = apart.dtype();
     let (zero, one) = (Expr::constant(0, dtype), Expr::constant(1, dtype));
@@ -129,7 +129,7 @@ fn join(old: &Expr, new: &Expr) -> Joined {
     let d = Expr::select(new.clone().equal(old.clone()), zero.clone(), apart);
     let moves = d.clone().gt(Expr::constant(SLACK, dtype));
     let exponent = Expr::select(moves.clone(), &zero - &d, d);
-    let e = Expr::call1(Intrinsic::Exp, exponent);
+    let e = if request.twice { Expr::call1(Intrinsic::Exp, exponent) } else { bounded_exp(&exponent) };
     Joined {
         of_left: Expr::select(moves.clone(), e.clone(), one.clone()),
         of_right: Expr::select(moves.clone(), one, e),
@@ -143,9 +143,29 @@ const MOST_OF_RUN: f64 = 1e6;
 /// The exponential of how far an element exceeds a shift: by a few times [`SLACK`], or of +inf, in place of which stands
 /// [`EXP_CAP`], since a CPU needs fewer operations where it knows that.
 pub(crate) fn capped_exp(apart: &Expr) -> Expr {
+    Expr::call1(Intrinsic::Exp, capped(apart))
+}
+
+fn capped(apart: &Expr) -> Expr {
     // In this order a NaN stays.
-    let capped = Expr::float(EXP_CAP, apart.dtype()).min(apart.clone());
-    Expr::call1(Intrinsic::Exp, capped)
+    Expr::float(EXP_CAP, apart.dtype()).min(apart.clone())
+}
+
+/// The same for what is added to a total of which one is a part: of what is far below it the least that CPUs take no longer for
+/// than for others, in place of less or nothing.
+pub(crate) fn bounded_exp(apart: &Expr) -> Expr {
+    let dtype = apart.dtype();
+    let floor = if dtype == DType::F64 { EXP_FLOOR_F64 } else { EXP_FLOOR_F32.into() };
+    Expr::call1(Intrinsic::Exp, Expr::float(floor, dtype).max(capped(apart)))
+}
+
+/// The sum of a run, nothing where all its elements are that far below its shift: nothing but -inf, or much less than the state has.
+fn without_floors(sum: &Expr) -> Expr {
+    /// More than so many of the least ones, and far below one.
+    const LEAST: (f64, f64) = (1e-30, 1e-290);
+    let least = if sum.dtype() == DType::F64 { LEAST.1 } else { LEAST.0 };
+    let zero = Expr::constant(0, sum.dtype());
+    Expr::select(sum.clone().lt(Expr::float(least, sum.dtype())), zero, sum.clone())
 }
 
 /// Runs find their greatest element first, then sum exponentials about a shift that does for all of them: the
@@ -180,9 +200,9 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     let most = if is_single { f64::from(f32::MAX) } else { f64::MAX };
     let finite = chosen.min(float(most)).max(float(-most));
     let apart = &of_run.right - &of_run.left;
-    let capped = !b.request.twice;
-    let e = if capped {
-        capped_exp(&apart)
+    let on_cpu = !b.request.twice;
+    let e = if on_cpu {
+        bounded_exp(&apart)
     } else if is_single {
         let power = if are_narrow(b.request) { Intrinsic::Exp2Ftz } else { Intrinsic::Exp2 };
         Expr::call1(power, &apart * &float(std::f64::consts::LOG2_E))
@@ -192,12 +212,15 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     let always = Expr::bool(true);
     b.rewalk(shift, always.clone(), finite, of_run.left.clone());
     b.rewalk(sum, always, float(0.0), &run_sum.left + &e);
-    let scale = Expr::call1(Intrinsic::Exp, &shift.left - &of_run.left).cast(DType::F64);
+    let fallen = &shift.left - &of_run.left;
+    let scale = if on_cpu { bounded_exp(&fallen) } else { Expr::call1(Intrinsic::Exp, fallen) };
+    let scale = scale.cast(DType::F64);
     let is_infinite = run_sum.left.clone().gt(float(MOST_OF_RUN));
     let told = Expr::select(is_infinite, float(f64::INFINITY), of_run.left);
     // A state that is infinite stays so.
     b.close(shift, told.max(shift.left.clone()));
-    let of_run = run_sum.left.cast(DType::F64);
+    let of_run = if on_cpu { without_floors(&run_sum.left) } else { run_sum.left };
+    let of_run = of_run.cast(DType::F64);
     match low {
         None => b.close(sum, Expr::call(Intrinsic::Fma, vec![sum.left.clone(), scale, of_run])),
         Some(low) => {

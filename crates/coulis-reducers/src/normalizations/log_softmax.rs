@@ -37,7 +37,7 @@ fn exact(row: &MappedRow) -> Vec<f64> {
 /// shift that it moves.
 const FOLDS: TwoFolds = TwoFolds {
     kept: Expr::clone,
-    exponential: logsumexp::capped_exp,
+    exponential: logsumexp::bounded_exp,
     of_row: ("log", |total| Expr::call1(Intrinsic::Log, total.clone())),
     value: |less, log| less - log,
 };
