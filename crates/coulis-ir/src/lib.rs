@@ -10,6 +10,7 @@ pub mod args;
 pub mod atom;
 pub mod buffer;
 pub mod chains;
+pub mod counts;
 pub mod device;
 pub mod dtype;
 pub mod eval;

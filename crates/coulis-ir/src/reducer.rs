@@ -408,13 +408,12 @@ impl Reducer {
     }
 
     /// The fold of what `map` gives of each element, in place of the elements. Its parameters are the elements as they are
-    /// read, its results of the types that this reducer folds.
+    /// read, its results of the types that this reducer folds; what lifts take behind these is passed on.
     pub fn of_mapped(self, map: &Lambda) -> Reducer {
         let lift = |lift: &Lambda| -> Lambda {
-            let n = lift.params.len() - 1;
-            let position = lift.params[n].clone();
-            let args: Vec<Expr> = map.body[..n].iter().cloned().chain([position.expr()]).collect();
-            let params = map.params.iter().cloned().chain([position]).collect();
+            let behind = &lift.params[map.body.len()..];
+            let args: Vec<Expr> = map.body.iter().cloned().chain(behind.iter().map(Var::expr)).collect();
+            let params = map.params.iter().chain(behind).cloned().collect();
             Lambda { params, body: lift.apply(&args) }
         };
         let quick = self.quick.map(|quick| QuickStep { lift: lift(&quick.lift), ..quick });

@@ -13,7 +13,7 @@ pub mod strategy;
 pub mod tuned;
 
 pub use constants::Constants;
-pub use counts::Count;
+pub use coulis_ir::counts::Count;
 pub use plan::{Choice, PlanError, Planned, choose, choose_named, replay, schedule};
 pub use problem::{Dim, Problem, ProblemError, Role};
 pub use program::{Map, OutputSpec, Spec, Statement};

@@ -5,12 +5,13 @@
 //! what the loop nest hangs on (short extents, unit and broadcast strides, and strides that follow from those).
 
 use coulis_ir::args::ArrayInfo;
+use coulis_ir::counts::Count;
 use coulis_ir::{DType, Expr, Lambda, NanPolicy, Reducer, Var};
 use coulis_reducers::Staged;
 use coulis_tensor::{IterVar, Program, Tensor, TensorError};
 
 use crate::constants::Constants;
-use crate::counts::{Count, counts, without};
+use crate::counts::{counts, without};
 use crate::problem::{Dim, Problem, Role};
 use crate::scale::scale;
 
@@ -56,6 +57,9 @@ pub struct Spec {
     pub offsets: Vec<i64>,
     /// Whether a mask (bool, the last array of the problem's strides) says which elements take part.
     pub mask: bool,
+    /// Whether the reducer's lifts take, behind the elements, whether the element takes part, and lift one that does not to what changes
+    /// nothing; where elements are left out and they do not, a condition passes over these.
+    pub flagged: bool,
     /// The fold; a product of reducers where several statistics are asked for. Its `finish` takes the fields of `counts`
     /// too, each where it stood.
     pub reducer: Reducer,
@@ -315,9 +319,12 @@ impl Shape<'_> {
             for (&d, axis) in self.reduced.iter().zip(&axes) {
                 index[d] = axis.expr();
             }
-            let values = elements.at(&index);
+            let mut values = elements.at(&index);
             let masked = elements.mask.map(|w| w.at(index));
-            let condition = [masked, reducer.takes_part(&values)].into_iter().flatten().reduce(Expr::and);
+            let mut condition = [masked, reducer.takes_part(&values)].into_iter().flatten().reduce(Expr::and);
+            if self.spec.flagged {
+                values.extend(condition.take());
+            }
             let position = position(dims, &self.reduced, &axes);
             let fold = coulis_tensor::reduce_at(reducer, &values, position, &axes)?;
             match condition {
@@ -496,7 +503,20 @@ impl Spec {
         let counts = if all_take_part { counts(&reducer) } else { Vec::new() };
         let reducer = without(reducer, &counts);
         let offsets = vec![0; inputs.len()];
-        Spec { problem, inputs, offsets, mask, reducer, counts, outputs, map }
+        Spec { problem, inputs, offsets, mask, flagged: false, reducer, counts, outputs, map }
+    }
+
+    /// The same by a reducer of the same states whose lifts take whether an element takes part; see [`Spec::flagged`].
+    #[must_use]
+    pub fn with_flags(self, flagged: Reducer) -> Spec {
+        let flagged = if self.problem.positions_ascend() { flagged } else { flagged.in_any_order() };
+        let Reducer { lift, quick, neutral, .. } = flagged;
+        Spec { flagged: true, reducer: Reducer { lift, quick, neutral, ..self.reducer }, ..self }
+    }
+
+    /// Whether a condition passes over elements that take no part.
+    pub fn passes_over(&self) -> bool {
+        !self.flagged && (self.mask || self.reducer.nan == NanPolicy::Ignore)
     }
 
     /// The same where inputs begin so many elements behind addresses that every access may have. Nothing is known of one whose

@@ -8,7 +8,7 @@
 use std::ops::RangeInclusive;
 
 use coulis_ir::visit::uses_any;
-use coulis_ir::{NanPolicy, Reducer, Target};
+use coulis_ir::{Reducer, Target};
 use coulis_schedule::{Schedule, ScheduleError};
 
 use crate::constants::Constants;
@@ -470,8 +470,7 @@ impl Facts<'_> {
         /// A run that keeps as much as a state saves a little at each element, and costs a combination.
         const PAYS: i64 = 16;
         let reducer = &self.spec.reducer;
-        let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
-        let has_runs = !masked && self.room.has_runs();
+        let has_runs = !self.spec.passes_over() && self.room.has_runs();
         let Some(quick) = reducer.quick.as_ref().filter(|_| has_runs) else { return 1 };
         let bytes: i64 = quick.identity.iter().map(|e| e.dtype().bytes() as i64).sum();
         let pays = bytes < state_bytes(reducer) || run >= PAYS;
@@ -482,9 +481,8 @@ impl Facts<'_> {
     /// less work than those of states as long as a second walk finds nothing wrong, and elements are more work than reading them.
     pub fn is_one_run(&self, steps: i64) -> bool {
         let reducer = &self.spec.reducer;
-        let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
         let step = reducer.step.as_ref().unwrap_or(&reducer.combine);
-        let has_runs = !masked && self.room.has_runs();
+        let has_runs = !self.spec.passes_over() && self.room.has_runs();
         let Some(quick) = reducer.quick.as_ref().filter(|quick| has_runs && !quick.rewalks.is_empty()) else {
             return false;
         };

@@ -3,6 +3,7 @@
 //! A field's expressions are written over three sets of variables: the elements and the position (for the lift),
 //! the state (`left`) and another state or a lifted element (`right`).
 
+use coulis_ir::counts::Count;
 use coulis_ir::eval::{Env, Value, eval_expr, eval_lambda};
 use coulis_ir::visit::uses_any;
 use coulis_ir::{
@@ -361,15 +362,15 @@ impl<'r> Builder<'r> {
             error,
         };
         if reducer.neutral.is_empty() {
-            return Reducer { neutral: lifted_to_identity(&reducer).unwrap_or_default(), ..reducer };
+            return Reducer { neutral: lifted_to_identity(&reducer, &[]).unwrap_or_default(), ..reducer };
         }
         reducer
     }
 }
 
-/// Elements whose states are the identity, in runs as well: combining with that changes nothing. They are
+/// Elements whose states are the identity, in runs as well, but for fields that count: combining with that changes nothing. They are
 /// sought among the numbers that identities are made of.
-fn lifted_to_identity(reducer: &Reducer) -> Option<Vec<Expr>> {
+pub(crate) fn lifted_to_identity(reducer: &Reducer, but: &[Count]) -> Option<Vec<Expr>> {
     let (position, elements) = reducer.lift.params.split_last()?;
     let quick = reducer.quick.as_ref();
     let of_runs = quick.map(|quick| (&quick.lift, &quick.identity[..]));
@@ -398,7 +399,9 @@ fn lifted_to_identity(reducer: &Reducer) -> Option<Vec<Expr>> {
         let is_identity = |(lift, identity): (&Lambda, &[Expr])| {
             let state = eval_lambda(lift, &args).ok()?;
             let wanted: Vec<Value> = identity.iter().map(value).collect::<Result<_, _>>().ok()?;
-            (state.len() == wanted.len() && state.iter().zip(&wanted).all(|(a, b)| a.same(*b))).then_some(())
+            let counts = |at: usize| but.iter().any(|count| count.field == at);
+            let is_same = |(at, (a, b)): (usize, (&Value, &Value))| counts(at) || a.same(*b);
+            (state.len() == wanted.len() && state.iter().zip(&wanted).enumerate().all(is_same)).then_some(())
         };
         lifts().try_for_each(is_identity).map(|()| chosen)
     })

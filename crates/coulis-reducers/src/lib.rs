@@ -13,6 +13,7 @@ mod catalogue;
 mod docs;
 mod entry;
 pub mod exact;
+mod flagged;
 mod laws;
 mod normalization;
 mod normalizations;

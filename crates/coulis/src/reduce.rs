@@ -14,7 +14,7 @@ use coulis_io::{Array, ShapeError, check_shape};
 use coulis_ir::args::ArrayInfo;
 use coulis_ir::eval::Value;
 use coulis_ir::expr::promoted_dtype;
-use coulis_ir::{Claims, DType, Expr, Lambda, Reducer};
+use coulis_ir::{Claims, DType, Expr, Lambda, NanPolicy, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::{Normalization, Product};
 use coulis_runtime::Rates;
@@ -90,7 +90,8 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         inputs: dtypes.clone(),
         acc: request.acc_dtype,
         ddof: request.ddof,
-        nan: request.nan,
+        // Of integers none is NaN.
+        nan: if dtypes.iter().any(|d| d.is_float()) { request.nan } else { NanPolicy::Propagate },
         ..machine_request(&inputs[0], request)
     };
     let mut product = product_of(&statistics, &reducer_request)?;
@@ -121,11 +122,16 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     let narrow = prologue.as_ref().and_then(|_| read.iter().copied().reduce(promoted_dtype));
     let narrow = narrow.filter(|dtype| dtype.is_float() && dtype.bytes() < 4);
     let outputs = outputs(request, &statistics, &product, narrow)?;
-    let mut reducer = with_inits(&product, &inits, dtypes[0]);
-    if let Some(map) = &prologue {
-        reducer = reducer.of_mapped(map);
+    let of_read = |reducer: Reducer| match &prologue {
+        Some(map) => reducer.of_mapped(map),
+        None => reducer,
+    };
+    let reducer = of_read(with_inits(&product, &inits, dtypes[0]));
+    let mut spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
+    let are_listed = statistics.iter().all(|s| matches!(s, Statistic::Listed(_)));
+    if spec.passes_over() && are_listed && let Some(flagged) = product.flagged() {
+        spec = spec.with_flags(of_read(flagged));
     }
-    let spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
     narrow::refuse(&statistics, &product, &spec)?;
     let call =
         Call { statistics, product, spec, reducer_request, inits, names, prologue, normalization: None };
@@ -195,11 +201,15 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
             let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
             let plain = plain.with_length(length.unwrap_or(i64::MAX));
             let is_columns = keeps_innermost(input, &axes);
+            let leaves_out =
+                request.where_.is_some() || (request.nan == NanPolicy::Ignore && input.dtype.is_float());
             // Columns' states are in memory, and to fold elements into them would take the registers of runs.
             let by_vectors = || if is_columns { plain.clone() } else { plain.clone().with_runs_given_up() };
             match request.ops.len() {
                 // One statistic of columns, which threads fold each from end to end.
                 1 if has_threads && is_columns => plain.with_two_walks().with_positions_in_passing(),
+                // What stands for elements that take no part is passed over by runs that note positions as they go.
+                _ if has_threads && leaves_out => plain.with_two_walks().with_positions_in_passing(),
                 _ if has_threads => plain.with_two_walks(),
                 1 if is_long(input, &axes) => by_vectors().with_narrow_runs().with_long_runs(),
                 1 => by_vectors().with_narrow_runs(),

@@ -132,7 +132,8 @@ fn wide_step(facts: &Facts, extent: i64, steps: i64) -> Option<WideStep> {
         return None;
     }
     let lift = &facts.spec.reducer.lift;
-    let knows_positions = lift.body.iter().any(|e| uses_any(e, &lift.params[facts.spec.inputs.len()..]));
+    let position = &lift.params[lift.params.len() - 1..];
+    let knows_positions = lift.body.iter().any(|e| uses_any(e, position));
     // Powers of two in the number of outputs need no further steps.
     let rows_of = |lanes: i64| {
         let mut rows = (lanes / (extent & extent.wrapping_neg())).max(1);

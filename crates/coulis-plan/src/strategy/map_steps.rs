@@ -221,6 +221,7 @@ pub fn folds(spec: &Spec) -> Option<[Spec; 2]> {
         offsets: vec![0; inputs.len()],
         inputs,
         mask: false,
+        flagged: false,
         counts: Vec::new(),
         outputs: reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect(),
         reducer: reducer.clone(),

@@ -3,7 +3,7 @@
 use std::iter::successors;
 
 use coulis_ir::chains::Joined;
-use coulis_ir::{Expr, Lambda, NanPolicy, QuickStep};
+use coulis_ir::{Expr, Lambda, QuickStep};
 
 use super::work::{stepped, work_of};
 use super::{Facts, floor_pow2, state_bytes, widest_field};
@@ -57,14 +57,13 @@ impl Facts<'_> {
         let dtypes = quick.vector_dtypes(steps);
         let bytes = || dtypes.iter().map(|dtype| dtype.bytes());
         let widest = bytes().max().unwrap_or(1);
-        let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
         let are_narrower = 2 * widest <= widest_field(reducer);
         let once = |step: &Lambda| work_of(&stepped(step, &quick.lift));
         // Walks that few runs need cost little.
         let walks = quick.rewalks.iter().filter(|walk| walk.is_always());
         let of_walks: usize = walks.map(|walk| once(&walk.step)).sum();
         let run_work = once(&quick.step) + of_walks;
-        if masked || steps < 4 || !(are_narrower || run_work < step_work) {
+        if self.spec.passes_over() || steps < 4 || !(are_narrower || run_work < step_work) {
             return none;
         }
         let lanes = self.lanes_of(widest);
