@@ -28,6 +28,8 @@ pub struct ReducerRequest {
     pub twice: bool,
     /// Whether runs note positions as they go, as pays where they are long and elements do not stay.
     pub in_passing: bool,
+    /// Whether some elements may take no part.
+    pub leaves_out: bool,
     /// Whether sums of `float32` elements may run in `float32`, as pays where vectors are registers and no other statistic
     /// shares the sum.
     pub narrow: bool,
@@ -50,6 +52,7 @@ impl ReducerRequest {
             ascending: true,
             twice: false,
             in_passing: false,
+            leaves_out: false,
             narrow: false,
             long: false,
             one_by_one: false,
@@ -90,6 +93,11 @@ impl ReducerRequest {
     /// The same with runs that note positions as they go.
     pub fn with_positions_in_passing(self) -> ReducerRequest {
         ReducerRequest { in_passing: true, ..self }
+    }
+
+    /// The same where some elements may take no part.
+    pub fn with_elements_left_out(self) -> ReducerRequest {
+        ReducerRequest { leaves_out: true, ..self }
     }
 
     /// The same with sums of `float32` elements that may run in `float32`.

@@ -5,8 +5,9 @@
 //! NaN are NaN.
 
 use coulis_io::Array;
-use coulis_ir::NanPolicy;
 use coulis_ir::eval::{Value, eval_lambda};
+use coulis_ir::{DType, NanPolicy};
+use half::{bf16, f16};
 
 use crate::error::Error;
 use crate::reduce::{Call, run};
@@ -117,17 +118,11 @@ pub(crate) fn refuse(
     for doubt in doubts(call)? {
         let array = &results[doubt.result].array;
         let empty = match (&doubt.shows, &request.where_) {
-            (Shows::Position, _) => {
-                let nowhere = Value::Int(-1).cast(array.dtype());
-                array.scalars().map(value).position(|v| v == nowhere)
-            }
+            (Shows::Position, _) => first_of(array, Value::Int(-1).cast(array.dtype())),
             (Shows::Value(_), None) => None,
             (Shows::Value(nothing), Some(mask)) => {
-                let is_suspect = |v: Value| nothing.is_none_or(|nothing| v.same(nothing)) || v.is_nan();
-                match array.scalars().map(value).any(is_suspect) {
-                    true => first_without_elements(shape, request, mask)?,
-                    false => None,
-                }
+                let is_open = nothing.is_none_or(|nothing| first_of(array, nothing).is_some());
+                if is_open { first_without_elements(shape, request, mask)? } else { None }
             }
         };
         if let Some(output) = empty {
@@ -135,6 +130,43 @@ pub(crate) fn refuse(
         }
     }
     Ok(())
+}
+
+/// The place of the first element that is that value, or NaN.
+fn first_of(array: &Array, sought: Value) -> Option<usize> {
+    // Of the types of most results as they lie in memory, many at once: results may be as many as elements.
+    macro_rules! of {
+        ($ty:ty, $sought:expr) => {
+            if let (Some(all), Some(sought)) = (array.as_slice::<$ty>(), <Option<$ty>>::from($sought)) {
+                return first_where(all, |v| v == sought || is_nan(v));
+            }
+        };
+    }
+    match (array.dtype(), sought) {
+        (DType::I32, Value::Int(v)) => of!(i32, i32::try_from(v).ok()),
+        (DType::I64, Value::Int(v)) => of!(i64, i64::try_from(v).ok()),
+        (DType::U8, Value::Int(v)) => of!(u8, u8::try_from(v).ok()),
+        (DType::F16, Value::Float(v)) => of!(f16, f16::from_f64(v)),
+        (DType::BF16, Value::Float(v)) => of!(bf16, bf16::from_f64(v)),
+        (DType::F32, Value::Float(v)) => of!(f32, v as f32),
+        (DType::F64, Value::Float(v)) => of!(f64, v),
+        _ => {}
+    }
+    array.scalars().map(value).position(|v| v.same(sought) || v.is_nan())
+}
+
+/// Whether a value does not equal itself.
+#[allow(clippy::eq_op)]
+fn is_nan<T: PartialEq>(v: T) -> bool {
+    v != v
+}
+
+/// The first place where that holds, by blocks of which all elements are looked at, as vectors do.
+fn first_where<T: Copy>(all: &[T], holds: impl Fn(T) -> bool) -> Option<usize> {
+    const BLOCK: usize = 1 << 10;
+    let block = all.chunks(BLOCK).position(|block| block.iter().fold(false, |any, v| any | holds(*v)))?;
+    let start = block * BLOCK;
+    all[start..].iter().position(|v| holds(*v)).map(|at| start + at)
 }
 
 /// The first output in which the mask lets no element take part.

@@ -199,17 +199,15 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
     match axes {
         Ok(axes) => {
             let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
-            let plain = plain.with_length(length.unwrap_or(i64::MAX));
-            let is_columns = keeps_innermost(input, &axes);
-            let leaves_out =
+            let mut plain = plain.with_length(length.unwrap_or(i64::MAX));
+            plain.leaves_out =
                 request.where_.is_some() || (request.nan == NanPolicy::Ignore && input.dtype.is_float());
+            let is_columns = keeps_innermost(input, &axes);
             // Columns' states are in memory, and to fold elements into them would take the registers of runs.
             let by_vectors = || if is_columns { plain.clone() } else { plain.clone().with_runs_given_up() };
             match request.ops.len() {
                 // One statistic of columns, which threads fold each from end to end.
                 1 if has_threads && is_columns => plain.with_two_walks().with_positions_in_passing(),
-                // What stands for elements that take no part is passed over by runs that note positions as they go.
-                _ if has_threads && leaves_out => plain.with_two_walks().with_positions_in_passing(),
                 _ if has_threads => plain.with_two_walks(),
                 1 if is_long(input, &axes) => by_vectors().with_narrow_runs().with_long_runs(),
                 1 => by_vectors().with_narrow_runs(),

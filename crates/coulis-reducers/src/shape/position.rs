@@ -99,7 +99,7 @@ fn find_in_passing(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) 
     let (element, at) = (b.element(0), b.position().cast(request.position));
     let (worst, nowhere) = (search.end.identity(element.dtype()), Expr::constant(-1, request.position));
     let run = b.run_field(value, worst.clone(), element.clone());
-    let place = b.run_field(index, nowhere.clone(), at);
+    let place = b.run_field(index, nowhere.clone(), at.clone());
     let reaches = || search.end.reaches(&run.right, &run.left);
     let beats = || search.end.beats(&run.right, &run.left);
     let take = match (request.ascending, search.ties) {
@@ -120,6 +120,11 @@ fn find_in_passing(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) 
     b.run_step(value, best, LONG_RUN);
     b.run_step(index, best_at, LONG_RUN);
     let mut needed = Search::none(&place.left);
+    if request.leaves_out {
+        // A run of no elements has no position either.
+        let seen = b.note("seen", nowhere.clone(), at, |last, at| last.clone().max(at.clone()));
+        needed = needed.and(Search::none(&seen).logical_not());
+    }
     if search.nan {
         let zero = Expr::constant(0, element.dtype());
         needed = is_nan(&b.note("total", zero, element, |sum, x| sum + x)).or(needed);
@@ -161,6 +166,7 @@ fn find_again(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) {
         (true, Ties::Last) => same.and(Search::none(&place.left)),
         (true, Ties::First | Ties::None) => same,
     };
+    let is_it = if request.leaves_out { is_it.and(Search::none(&place.right).logical_not()) } else { is_it };
     let sought = Expr::select(is_it, place.right.clone(), place.left.clone());
     let start = Expr::constant(-1, request.position);
     b.rewalk(index, needed.clone(), start, sought);
