@@ -30,7 +30,7 @@ type Described = (String, Vec<i64>, Vec<i64>, Option<String>, bool);
 fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Vec<Described>> {
     let are_several = match x.cast::<PyTuple>() {
         Ok(several) => {
-            several.len() > 1 && several.iter().map(|one| is_array(&one)).all(|is| matches!(is, Ok(true)))
+            !several.is_empty() && several.iter().map(|one| is_array(&one)).all(|is| matches!(is, Ok(true)))
         }
         Err(_) => false,
     };

@@ -53,8 +53,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// ddof : float
 ///     Taken off the count in `var` and `std`.
 /// init : number, or dict by statistic
-///     One more element, of the type of `x`, for `absmax`, `all`, `any`, `max`, `min`, `prod` and `sum`, and reducers of
-///     one's own. It starts their fold, so that a group without elements has a result.
+///     One more element, of the type of `x` or of what `prologue` gives, for `absmax`, `all`, `any`, `max`, `min`, `prod` and
+///     `sum`, and reducers of one's own. It starts their fold, so that a group without elements has a result.
 /// acc_dtype : dtype
 ///     Type of accumulators.
 /// dtype : dtype, or dict by statistic
@@ -441,14 +441,12 @@ impl<'py> Call<'py> {
     }
 }
 
-/// One array, or a tuple of several, broadcast to one shape. Lists and numbers in a tuple are arrays of their own where the
+/// One array, or a tuple of one or several, broadcast to one shape. Lists and numbers in a tuple are arrays of their own where the
 /// statistics read two arrays, and rows of one array where they do not.
 pub fn inputs<'py>(x: &Bound<'py, PyAny>, ops: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Given<'py>>> {
     let read_two = || ops.map_or(Ok(false), |ops| Ok::<_, PyErr>(Ops::of(ops)?.n_inputs() == 2));
-    if let Ok(several) = x.cast::<PyTuple>()
-        && several.len() > 1
-    {
-        let mut are_arrays = true;
+    if let Ok(several) = x.cast::<PyTuple>() {
+        let mut are_arrays = !several.is_empty();
         for one in several.iter() {
             are_arrays &= is_array(&one)?;
         }

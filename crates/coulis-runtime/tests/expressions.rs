@@ -341,7 +341,11 @@ fn exp_and_log_have_the_bits_of_the_shared_algorithms() {
             assert_eq!(found(5), double(math::exp_f64(b)), "{lanes} lanes, exp(min(64, {b:e}))");
             let low = math::EXP_FLOOR_F64;
             let (a, b) = (if a < floor { floor } else { a }, if b < low { low } else { b });
-            assert_eq!(found(6), single(math::exp_f32(a)), "{lanes} lanes, exp(max({floor}, min(64, {a:e})))");
+            assert_eq!(
+                found(6),
+                single(math::exp_f32(a)),
+                "{lanes} lanes, exp(max({floor}, min(64, {a:e})))"
+            );
             assert_eq!(found(7), double(math::exp_f64(b)), "{lanes} lanes, exp(max({low}, min(64, {b:e})))");
         }
     }

@@ -15,6 +15,18 @@ pub enum ScheduleError {
     /// A mistake on block and thread indices.
     #[error(transparent)]
     Thread(Box<ThreadError>),
+    /// A tensor of another program, which has the name of a stage.
+    #[error(
+        "tensor `{asked}` is none of this schedule, whose stage `{asked}` makes another one of that name; the stages \
+         are {}",
+        list(legal)
+    )]
+    OtherTensor {
+        /// The tensor's name.
+        asked: String,
+        /// Names of the stages.
+        legal: Vec<String>,
+    },
     /// No such stage.
     #[error("there is no stage `{asked}`; the stages are {}", list(legal))]
     UnknownStage {

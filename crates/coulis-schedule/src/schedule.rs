@@ -255,9 +255,13 @@ impl Schedule {
     }
 
     pub(crate) fn find(&self, stage: &StageRef) -> Result<StageId, ScheduleError> {
-        let unknown = |asked: &str| ScheduleError::UnknownStage {
-            asked: asked.to_owned(),
-            legal: self.stages.iter().map(|s| self.stage_name(s.id)).collect(),
+        let unknown = |asked: &str| {
+            let legal: Vec<String> = self.stages.iter().map(|s| self.stage_name(s.id)).collect();
+            let asked = asked.to_owned();
+            match (stage, legal.contains(&asked)) {
+                (StageRef::Tensor(_), true) => ScheduleError::OtherTensor { asked, legal },
+                _ => ScheduleError::UnknownStage { asked, legal },
+            }
         };
         let or_gone = |is_it: &dyn Fn(&Gone) -> bool, asked: &str| match self.gone.iter().find(|g| is_it(g)) {
             None => unknown(asked),

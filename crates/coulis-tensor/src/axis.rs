@@ -154,10 +154,12 @@ pub fn reduce_axis(extent: impl Into<Expr>, name: &str) -> IterVar {
     reduce_axis_of(Expr::int_of(0, index_dtype(&extent)), extent, name)
 }
 
-/// A reduce axis over `[min, min + extent)`; the wider type of the two is its type.
+/// A reduce axis over `[min, min + extent)`, of nothing where a constant extent is negative; the wider type of the two is its type.
 pub fn reduce_axis_of(min: impl Into<Expr>, extent: impl Into<Expr>, name: &str) -> IterVar {
     let (min, extent) = Expr::promoted(min.into(), extent.into());
     let dtype = index_dtype(&extent);
+    let is_negative = extent.as_int().is_some_and(|extent| extent < 0);
+    let extent = if is_negative { Expr::int_of(0, dtype) } else { extent };
     IterVar::new(Var::size(name, dtype), IterKind::Reduce, min.cast(dtype), extent.cast(dtype))
 }
 

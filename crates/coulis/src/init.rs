@@ -1,7 +1,7 @@
 //! Initial values: folded into the result of their statistic as one more element, once.
 //!
 //! A fold that starts from a value has an answer where no element takes part, so extrema of empty sets are legal with one
-//! (contract N11). The value is one of the input's type; other statistics of the call do not see it, also where they
+//! (contract N11). The value is one of the type of the input, or of what a prologue makes of it; other statistics of the call do not see it, also where they
 //! share state.
 
 use coulis_io::Scalar;
@@ -14,7 +14,7 @@ use crate::request::Request;
 use crate::statistic::Statistic;
 use crate::verify::value;
 
-/// The initial value of each statistic, of the input's type; `None` where the fold starts from nothing.
+/// The initial value of each statistic, of the type of what is folded; `None` where the fold starts from nothing.
 pub(crate) fn inits(
     request: &Request,
     statistics: &[Statistic],
@@ -30,12 +30,13 @@ pub(crate) fn inits(
     }
     statistics
         .iter()
-        .map(|s| request.init.get(s.name()).map(|v| legal(s, *v, request.nan, dtype)).transpose())
+        .map(|s| request.init.get(s.name()).map(|v| legal(s, *v, request, dtype)).transpose())
         .collect()
 }
 
-/// The value as one of the input's type, if the statistic takes it.
-fn legal(statistic: &Statistic, given: Scalar, nan: NanPolicy, dtype: DType) -> Result<Value, Error> {
+/// The value as one of the type of what is folded, if the statistic takes it.
+fn legal(statistic: &Statistic, given: Scalar, request: &Request, dtype: DType) -> Result<Value, Error> {
+    let whose = if request.prologue.is_some() { "the type of what is folded," } else { "the input's type" };
     let refused = |message: String| Err(Error::user("reduce/init", message));
     if !statistic.takes_init() {
         let takers = coulis_reducers::CATALOGUE.iter().filter(|e| e.takes_init);
@@ -47,23 +48,28 @@ fn legal(statistic: &Statistic, given: Scalar, nan: NanPolicy, dtype: DType) -> 
         ));
     }
     let wide = value(given);
-    if wide.is_nan() && nan == NanPolicy::Ignore {
+    if wide.is_nan() && request.nan == NanPolicy::Ignore {
         return refused(format!("the initial value of `{}` is NaN, and NaN is ignored", statistic.name()));
     }
     let own = wide.cast(dtype);
     let is_finite = |value: &Value| value.as_f64().is_finite();
     if dtype.is_float() && !is_finite(&own) && (is_finite(&wide) || own.is_nan() != wide.is_nan()) {
         return refused(format!(
-            "the initial value of `{}` is {}, and the largest finite value of the input's type {dtype} is {:?}",
+            "the initial value of `{}` is {}, and the largest finite value of {whose} {dtype} is {:?}",
             statistic.name(),
             in_words(given),
             dtype.max_finite()
         ));
     }
-    if !dtype.is_float() && !own.same(wide) && own.as_f64() != wide.as_f64() {
+    // A float that the type does not hold is cast to the nearest integer that it holds, which may be the same `float64`.
+    let is_held = match (own, wide) {
+        (Value::Int(own), Value::Float(wide)) => wide.fract() == 0.0 && own == wide as i128,
+        (own, wide) => own.same(wide),
+    };
+    if !dtype.is_float() && !is_held {
         let (lo, hi) = dtype.int_range().unwrap_or((0, 1));
         return refused(format!(
-            "the initial value of `{}` is to be one of the input's type {dtype}, {lo} to {hi}, got {}",
+            "the initial value of `{}` is to be one of {whose} {dtype}, {lo} to {hi}, got {}",
             statistic.name(),
             in_words(given)
         ));

@@ -129,7 +129,10 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     let reducer = of_read(with_inits(&product, &inits, dtypes[0]));
     let mut spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
     let are_listed = statistics.iter().all(|s| matches!(s, Statistic::Listed(_)));
-    if spec.passes_over() && are_listed && let Some(flagged) = product.flagged() {
+    if spec.passes_over()
+        && are_listed
+        && let Some(flagged) = product.flagged()
+    {
         spec = spec.with_flags(of_read(flagged));
     }
     narrow::refuse(&statistics, &product, &spec)?;
@@ -200,8 +203,9 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
         Ok(axes) => {
             let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
             let mut plain = plain.with_length(length.unwrap_or(i64::MAX));
-            plain.leaves_out =
-                request.where_.is_some() || (request.nan == NanPolicy::Ignore && input.dtype.is_float());
+            let drops_nan = request.nan == NanPolicy::Ignore && input.dtype.is_float();
+            // On machines with threads in blocks what tells such runs from others takes longer than what it saves.
+            plain.leaves_out = !has_threads && (request.where_.is_some() || drops_nan);
             let is_columns = keeps_innermost(input, &axes);
             // Columns' states are in memory, and to fold elements into them would take the registers of runs.
             let by_vectors = || if is_columns { plain.clone() } else { plain.clone().with_runs_given_up() };

@@ -266,6 +266,75 @@ fn small_call() -> impl Strategy<Value = (Call, u32)> {
     )
 }
 
+/// A call over a view, whose axes lie in memory in that order, outermost first, each with so many elements behind it that are none of the view.
+fn view_call(
+    dtype: DType,
+    axes: &[(i64, i64)],
+    order: &[usize],
+    reduced: &[i64],
+    ops: &[&'static str],
+) -> Call {
+    let mut strides = vec![0; axes.len()];
+    let mut next = 1;
+    for &axis in order.iter().rev() {
+        strides[axis] = next;
+        next *= axes[axis].0 + axes[axis].1;
+    }
+    let shape = axes.iter().map(|axis| axis.0).collect();
+    let input = ArrayInfo { dtype, shape, strides };
+    Call { input, axes: reduced.to_vec(), ops: ops.to_vec(), nan: NanPolicy::Propagate }
+}
+
+#[test]
+fn views_have_plans() {
+    let mut calls = Vec::new();
+    for name in ["softmax", "rms_norm", "layer_norm"] {
+        // Fewer rows than words have lanes, of several dimensions.
+        calls.push(view_call(
+            DType::F64,
+            &[(25, 0), (3, 0), (9, 0), (8, 0)],
+            &[2, 1, 0, 3],
+            &[1, 2],
+            &[name],
+        ));
+        calls.push(view_call(DType::F32, &[(9, 0), (5, 1), (4, 0)], &[0, 1, 2], &[0, 1], &[name]));
+    }
+    // What threads ask for first is of pieces of which steps end inside.
+    let several = ["minloc", "logsumexp", "count_nonzero", "argmax_last"];
+    calls.push(view_call(DType::F16, &[(5000, 0), (512, 0), (2, 0)], &[1, 2, 0], &[0, 2], &several));
+    let mut state = 15u64;
+    let mut below = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % n as u64) as usize
+    };
+    let extents = [2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 25, 32, 33, 64, 77, 100, 128, 257, 1000, 4096, 5000];
+    let statistics = ["sum", "mean", "var", "max", "min", "argmax", "logsumexp", "minloc", "prod", "any"];
+    while calls.len() < 90 {
+        let rank = 2 + below(3);
+        let longest = if rank > 3 { 13 } else { extents.len() };
+        let axes: Vec<(i64, i64)> = (0..rank)
+            .map(|_| (extents[below(longest)], if below(4) == 0 { 1 + below(3) as i64 } else { 0 }))
+            .collect();
+        let mut order: Vec<usize> = (0..rank).collect();
+        (1..rank).rev().for_each(|at| order.swap(at, below(at + 1)));
+        let reduced: Vec<i64> = (0..rank as i64).filter(|_| below(2) == 0).collect();
+        let dtype = [DType::F32, DType::F16, DType::F64, DType::I8, DType::BF16][below(5)];
+        let normalization = ["softmax", "log_softmax", "layer_norm", "rms_norm"][below(4)];
+        let first = below(statistics.len());
+        let ops = if below(2) == 0 && dtype != DType::I8 {
+            vec![normalization]
+        } else {
+            (0..1 + below(4)).map(|at| statistics[(first + at) % statistics.len()]).collect()
+        };
+        if !reduced.is_empty() {
+            calls.push(view_call(dtype, &axes, &order, &reduced, &ops));
+        }
+    }
+    check(calls.into_iter());
+}
+
 /// Plans a call for a machine, has the plan verified for it, and runs it in the simulator: the distance of its results from the
 /// exact ones is within what is stated.
 fn run_with(call: &Call, target: &Target) -> Result<(), Box<dyn std::error::Error>> {

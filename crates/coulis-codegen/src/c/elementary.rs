@@ -282,12 +282,7 @@ impl ExpFrame {
         let value = &s.value;
         let x = match &self.least {
             Some(least) => {
-                format!(
-                    "{}({}, {})",
-                    needs.helper(Helper::Max(ty))?,
-                    s.splat(least, needs)?,
-                    self.argument
-                )
+                format!("{}({}, {})", needs.helper(Helper::Max(ty))?, s.splat(least, needs)?, self.argument)
             }
             None => self.argument.clone(),
         };

@@ -126,8 +126,9 @@ fn deal(facts: &Facts, (n_outer, outer, rows, words): (i64, i64, i64, i64), lane
         let are_many = n_outer.saturating_mul(words) >= MANY_WORDS * i64::from(facts.target.n_threads);
         let of_narrow = if are_many { 1 } else { ceil_div(BLOCK, words).min(rows / lanes / 2) };
         let fewest = ceil_div(ceil_div(rows, parts), turns).max(of_narrow);
-        // So many that those of a column are as many for each of the columns of a word.
-        let threads = if fewest > lanes { ceil_div(fewest, lanes) * lanes } else { fewest.max(1) };
+        // So many that those of a column are as many for each of the columns of a word, and no more than there are rows.
+        let threads =
+            if fewest > lanes { (ceil_div(fewest, lanes) * lanes).min(rows) } else { fewest.max(1) };
         let has_blocks = n_outer.saturating_mul(n_strips).saturating_mul(parts) >= n_units;
         (words * threads <= most).then_some((Dealt { words, threads, parts }, has_blocks))
     };

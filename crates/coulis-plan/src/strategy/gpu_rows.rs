@@ -346,7 +346,9 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let is_inside = chunks == 1 && facts.has_rows();
     let constant = facts.constants(rows == 1 && !is_short && (facts.spec.map.is_none() || is_inside));
     let run = facts.short_run(lanes, if swept { unroll.min(in_flight) } else { unroll });
-    let asks_first = asks && unroll * lanes > run;
+    // What a step asks for is in one piece, or all of some: else it depends on the step how much of which.
+    let are_whole = of_piece % unroll == 0 || (unroll % of_piece == 0 && n_reduced(facts) == 2);
+    let asks_first = asks && unroll * lanes > run && (n_reduced(facts) == 1 || are_whole);
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
     let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
     let plain = facts.plain().with_map_inside(is_inside);

@@ -76,7 +76,7 @@ pub(crate) fn shift_and_sum(request: &ReducerRequest) -> Result<(Reducer, Expr, 
     let shift = b.field("shift", least, x);
     let sum = b.field("expsum", float(0), float(1));
 
-    let Joined { moves, of_left, of_right } = join(request, &shift.left, &shift.right);
+    let Joined { moves, of_left, of_right } = join(&shift.left, &shift.right);
     b.combine(&shift, Expr::select(moves, shift.right.clone(), shift.left.clone()));
     let [of_left, of_right] = [of_left, of_right].map(|scale| scale.cast(DType::F64));
     let (scaled_left, scaled_right) = (&sum.left * &of_left, &sum.right * &of_right);
@@ -121,7 +121,7 @@ struct Joined {
 }
 
 /// Factors are chosen in the type of floats that are shifts, before widening, where vectors are half as long.
-fn join(request: &ReducerRequest, old: &Expr, new: &Expr) -> Joined {
+fn join(old: &Expr, new: &Expr) -> Joined {
     let apart = difference(new, old);
     let dtype = apart.dtype();
     let (zero, one) = (Expr::constant(0, dtype), Expr::constant(1, dtype));
@@ -129,7 +129,7 @@ fn join(request: &ReducerRequest, old: &Expr, new: &Expr) -> Joined {
     let d = Expr::select(new.clone().equal(old.clone()), zero.clone(), apart);
     let moves = d.clone().gt(Expr::constant(SLACK, dtype));
     let exponent = Expr::select(moves.clone(), &zero - &d, d);
-    let e = if request.twice { Expr::call1(Intrinsic::Exp, exponent) } else { bounded_exp(&exponent) };
+    let e = Expr::call1(Intrinsic::Exp, exponent);
     Joined {
         of_left: Expr::select(moves.clone(), e.clone(), one.clone()),
         of_right: Expr::select(moves.clone(), one, e),
@@ -152,7 +152,7 @@ fn capped(apart: &Expr) -> Expr {
 }
 
 /// The same for what is added to a total of which one is a part: of what is far below it the least that CPUs take no longer for
-/// than for others, in place of less or nothing.
+/// than for others, in place of less or nothing, as [`without_floors`] takes away where there is no such part.
 pub(crate) fn bounded_exp(apart: &Expr) -> Expr {
     let dtype = apart.dtype();
     let floor = if dtype == DType::F64 { EXP_FLOOR_F64 } else { EXP_FLOOR_F32.into() };
@@ -212,9 +212,7 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     let always = Expr::bool(true);
     b.rewalk(shift, always.clone(), finite, of_run.left.clone());
     b.rewalk(sum, always, float(0.0), &run_sum.left + &e);
-    let fallen = &shift.left - &of_run.left;
-    let scale = if on_cpu { bounded_exp(&fallen) } else { Expr::call1(Intrinsic::Exp, fallen) };
-    let scale = scale.cast(DType::F64);
+    let scale = Expr::call1(Intrinsic::Exp, &shift.left - &of_run.left).cast(DType::F64);
     let is_infinite = run_sum.left.clone().gt(float(MOST_OF_RUN));
     let told = Expr::select(is_infinite, float(f64::INFINITY), of_run.left);
     // A state that is infinite stays so.

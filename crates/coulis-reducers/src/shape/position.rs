@@ -166,7 +166,6 @@ fn find_again(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) {
         (true, Ties::Last) => same.and(Search::none(&place.left)),
         (true, Ties::First | Ties::None) => same,
     };
-    let is_it = if request.leaves_out { is_it.and(Search::none(&place.right).logical_not()) } else { is_it };
     let sought = Expr::select(is_it, place.right.clone(), place.left.clone());
     let start = Expr::constant(-1, request.position);
     b.rewalk(index, needed.clone(), start, sought);

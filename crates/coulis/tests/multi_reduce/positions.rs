@@ -193,6 +193,12 @@ fn positions_and_counts_that_a_type_does_not_hold_are_refused_and_others_are_rig
     let count = coulis::reduce::run(&[row(300)], &call("count", DType::F8E5M2)).unwrap();
     assert_eq!(count.results[0].array.scalars().next().unwrap().to_f64(), 320.0);
     // With elements left out, -1 is to be told from positions too.
-    let masked = Request { nan: coulis::NanPolicy::Ignore, ..call("argmax", DType::U8) };
+    let mask = coulis::Array::from_bools(&[1], &[true]).unwrap();
+    let masked = Request { where_: Some(mask), ..call("argmax", DType::U8) };
     assert_eq!(coulis::reduce::run(&[row(256)], &masked).unwrap_err().code, "reduce/dtype");
+    let ignoring = Request { nan: coulis::NanPolicy::Ignore, ..call("argmax", DType::U8) };
+    let floats = array(DType::F32, &[256], &[0.0; 256]);
+    assert_eq!(coulis::reduce::run(&[floats], &ignoring).unwrap_err().code, "reduce/dtype");
+    // Of integers none is NaN.
+    assert!(coulis::reduce::run(&[row(256)], &ignoring).is_ok());
 }

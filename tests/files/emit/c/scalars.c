@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) f32 cx_exp_f32(f32 a)
     q = cx_fma_f32(r, q, 1.0f);
     const f32 p = cx_fma_f32(r, q, 1.0f);
     const i32 half = k >> 1;
-    return p * ((union { i32 i; f32 f; }){ .i = (half + 127) << 23 }).f * ((union { i32 i; f32 f; }){ .i = (k - half + 127) << 23 }).f;
+    return p * ((union { i32 i; f32 f; }){ .i = (half + 127) << 23 }).f * (a < -104.0f ? 0.0f : ((union { i32 i; f32 f; }){ .i = (k - half + 127) << 23 }).f);
 }
 
 i32 coulis_scalars(void *const *buf, const i64 *scalar, coulis_parallel_for pf, void *pool)
