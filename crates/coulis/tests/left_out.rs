@@ -53,14 +53,8 @@ fn everywhere() -> Vec<DeviceChoice> {
     found
 }
 
-/// What is refused is what has no value of no element.
-fn is_refused(why: &str) -> bool {
-    why.contains("of an empty set has no")
-}
-
 #[test]
 fn masked_elements_change_nothing() {
-    let (mut right, mut refused) = (0, 0);
     for device in everywhere() {
         for (at, (shape, axes)) in SHAPES.into_iter().enumerate() {
             let n = shape.iter().product::<i64>() as usize;
@@ -68,23 +62,21 @@ fn masked_elements_change_nothing() {
                 let dtype = [DType::F32, DType::U8, DType::BF16, DType::F64][(at + nth) % 4];
                 let special = if dtype.is_float() && at % 2 == 0 { Special::All } else { Special::Few };
                 let x = array(dtype, shape, &numbers(n, special, nth as u64));
-                for mask in masks(shape) {
+                let whose = (at + nth) % 3;
+                for mask in [&masks(shape)[whose], &masks(shape)[(whose + 1) % 3]] {
                     let request = Request {
                         device: device.clone(),
-                        where_: Some(mask),
+                        where_: Some(mask.clone()),
                         threads: Some(2),
                         ..Request::new(ops).over(axes)
                     };
-                    match check(std::slice::from_ref(&x), &request) {
-                        Ok(()) => right += 1,
-                        Err(why) if is_refused(&why.to_string()) => refused += 1,
-                        Err(why) => panic!("{ops:?} of {dtype} {shape:?} over {axes:?} on {device:?}: {why}"),
-                    }
+                    check(std::slice::from_ref(&x), &request).unwrap_or_else(|why| {
+                        panic!("{ops:?} of {dtype} {shape:?} over {axes:?} on {device:?}: {why}")
+                    });
                 }
             }
         }
     }
-    assert!(right > 4 * refused / 3 && refused > 0, "{right} right, {refused} refused");
 }
 
 #[test]
