@@ -182,6 +182,12 @@ def test_statistics_of_an_expression_are_folded_in_one_read():
     want = np.abs(x.astype("i4")) + 0.5
     np.testing.assert_allclose(both.squares, (want**2 * (y > 0)).sum(1))
     np.testing.assert_allclose(coulis.sum(x, prologue=lambda a: a), coulis.sum(x), rtol=1e-5)
+    # A tuple of one array is that array.
+    one = coulis.sum((x,), 0, prologue=lambda a: a * 2)
+    assert one.shape == x.shape[1:] and (one == coulis.sum(x, 0, prologue=lambda a: a * 2)).all()
+    assert coulis.plan((x,), "sum", axis=0, prologue=lambda a: a * 2)(x).shape == one.shape
+    with pytest.raises(ValueError, match="one of the type of what is folded, bool"):
+        coulis.max(x, prologue=lambda a: a > 0, init=0.5)
     with pytest.raises(TypeError, match="`prologue` takes 2 arguments without a default; legal is 1"):
         coulis.sum(x, prologue=lambda a, b: a + b)
     with pytest.raises(ValueError, match="one or two values, got 3"):

@@ -57,8 +57,7 @@ pub struct Spec {
     pub offsets: Vec<i64>,
     /// Whether a mask (bool, the last array of the problem's strides) says which elements take part.
     pub mask: bool,
-    /// Whether the reducer's lifts take, behind the elements, whether the element takes part, and lift one that does not to what changes
-    /// nothing; where elements are left out and they do not, a condition passes over these.
+    /// Whether lifts take, behind the elements, whether the element takes part; where they do not, a condition passes over others.
     pub flagged: bool,
     /// The fold; a product of reducers where several statistics are asked for. Its `finish` takes the fields of `counts`
     /// too, each where it stood.
@@ -480,12 +479,8 @@ impl Spec {
 
     /// Elements of each output.
     pub fn n_results(&self) -> i64 {
-        let problem = &self.problem;
-        if self.map.is_some() {
-            problem.n_outputs.saturating_mul(problem.reduce_len)
-        } else {
-            problem.n_outputs
-        }
+        let of_each = if self.map.is_some() { self.problem.reduce_len } else { 1 };
+        self.problem.n_outputs.saturating_mul(of_each)
     }
 
     /// A spec, without fields that only count where every element takes part, and without steps and runs that the order of
@@ -509,8 +504,8 @@ impl Spec {
     /// The same by a reducer of the same states whose lifts take whether an element takes part; see [`Spec::flagged`].
     #[must_use]
     pub fn with_flags(self, flagged: Reducer) -> Spec {
-        let flagged = if self.problem.positions_ascend() { flagged } else { flagged.in_any_order() };
-        let Reducer { lift, quick, neutral, .. } = flagged;
+        let Reducer { lift, quick, neutral, .. } =
+            if self.problem.positions_ascend() { flagged } else { flagged.in_any_order() };
         Spec { flagged: true, reducer: Reducer { lift, quick, neutral, ..self.reducer }, ..self }
     }
 

@@ -204,8 +204,7 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
             let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
             let mut plain = plain.with_length(length.unwrap_or(i64::MAX));
             let drops_nan = request.nan == NanPolicy::Ignore && input.dtype.is_float();
-            // On machines with threads in blocks what tells such runs from others takes longer than what it saves.
-            plain.leaves_out = !has_threads && (request.where_.is_some() || drops_nan);
+            plain.leaves_out = request.where_.is_some() || drops_nan;
             let is_columns = keeps_innermost(input, &axes);
             // Columns' states are in memory, and to fold elements into them would take the registers of runs.
             let by_vectors = || if is_columns { plain.clone() } else { plain.clone().with_runs_given_up() };
