@@ -42,6 +42,9 @@ fn calls_of_a_survey_have_the_plans_that_were_measured() {
     // Several statistics are folded in whole steps.
     let (_, sketch, _) = of("var", DType::U8, &[37, 18_507, 196], &[1]);
     assert!(sketch.chunks > 1 && sketch.chunk_turns > 0 && sketch.chunk_turns % sketch.unroll == 0);
+    // What is walked again stays in registers, for which blocks are not asked to be many.
+    let (_, sketch, _) = of("logsumexp", DType::F32, &[1024, 64, 1024], &[1]);
+    assert_eq!((sketch.resident, sketch.lanes, sketch.run), (0, 4, 8));
     // Threads have several strips of columns of which they read little, whose results are whole words.
     let (_, sketch, trace) = of("mean", DType::F16, &[3, 22_369_621], &[0]);
     assert_eq!((sketch.lanes, sketch.tiles_together), (1, 8), "{trace}");

@@ -53,8 +53,9 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// ddof : float
 ///     Taken off the count in `var` and `std`.
 /// init : number, or dict by statistic
-///     One more element, of the type of `x` or of what `prologue` gives, for `absmax`, `all`, `any`, `max`, `min`, `prod` and
-///     `sum`, and reducers of one's own. It starts their fold, so that a group without elements has a result.
+///     One more element, of the type of `x`, for `absmax`, `all`, `any`, `max`, `min`, `prod` and `sum`, and reducers of
+///     one's own. It starts their fold, so that a group without elements has a result. Beside a `prologue` it is of the type
+///     of what that gives, and is taken as it is.
 /// acc_dtype : dtype
 ///     Type of accumulators.
 /// dtype : dtype, or dict by statistic

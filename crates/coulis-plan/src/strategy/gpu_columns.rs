@@ -9,7 +9,7 @@
 //! Rows that are no whole number of accesses are walked several as one, which is: each place of an access then has columns
 //! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results/h100-experiments.md`.
 
-use coulis_ir::{Attr, MemScope, QuickStep, Rewalk, ThreadTag};
+use coulis_ir::{Attr, MemScope, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
@@ -184,8 +184,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         false => LONGEST_RUN,
     };
     // Elements that are always walked again stay in registers, narrow ones widened, and threads of the largest blocks have few.
-    let is_walked_again = |quick: &QuickStep| quick.rewalks.iter().any(Rewalk::is_always);
-    let is_kept = narrow > 1 && quick.is_some_and(is_walked_again);
+    let is_kept = narrow > 1 && facts.walks_again();
     let is_long = lanes * longest > MOST_ELEMENTS;
     let longest = if block > BLOCK && is_kept && is_long { longest / 2 } else { longest };
     let (run, unroll) = if is_short {
@@ -253,7 +252,10 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let held = if are_parts || chunks > 1 && (bytes == 1 || (is_close || has_guards) && !facts.is_narrow()) {
         resident
     } else if chunks == 1 && run > 1 && is_large && !facts.is_narrow() {
-        held(n_blocks, units, resident, blocks_by(of_block, registers(lanes * state)))
+        // What a run walks again stays in registers. Of blocks of many threads one fewer is much.
+        let words = if facts.walks_again() { run * lanes * bytes as i64 / WORD_BYTES } else { 0 };
+        let most = blocks_by(of_block, registers(lanes * state) + words);
+        held(n_blocks, units, if of_block > BLOCK { resident.min(most) } else { resident }, most)
     } else {
         0
     };

@@ -3,7 +3,7 @@
 use std::iter::successors;
 
 use coulis_ir::chains::Joined;
-use coulis_ir::{Expr, Lambda, QuickStep};
+use coulis_ir::{Expr, Lambda, QuickStep, Rewalk};
 
 use super::work::{stepped, work_of};
 use super::{Facts, floor_pow2, state_bytes, widest_field};
@@ -71,6 +71,11 @@ impl Facts<'_> {
         let operations = operations(lanes, run_work);
         let chains = if steps < longest { self.chains(quick, lanes) } else { 1 };
         Runs { lanes, state_bytes, steps, chains, operations, walked_again: of_walks > 0, are_narrower }
+    }
+
+    /// Whether each run is walked again, so that its elements stay in registers until then.
+    pub fn walks_again(&self) -> bool {
+        self.spec.reducer.quick.iter().flat_map(|quick| &quick.rewalks).any(Rewalk::is_always)
     }
 
     /// The same runs of as many lanes as one register of so many bytes holds, where they have more. Each lane is closed into a state as often as it
