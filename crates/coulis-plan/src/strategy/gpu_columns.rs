@@ -255,7 +255,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         // What a run walks again stays in registers. Of blocks of many threads one fewer is much.
         let words = if facts.walks_again() { run * lanes * bytes as i64 / WORD_BYTES } else { 0 };
         let most = blocks_by(of_block, registers(lanes * state) + words);
-        held(n_blocks, units, if of_block > BLOCK { resident.min(most) } else { resident }, most)
+        held(n_blocks, units, if of_block >= BLOCK { resident.min(most) } else { resident }, most)
     } else {
         0
     };
