@@ -252,10 +252,11 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let held = if are_parts || chunks > 1 && (bytes == 1 || (is_close || has_guards) && !facts.is_narrow()) {
         resident
     } else if chunks == 1 && run > 1 && is_large && !facts.is_narrow() {
-        // What a run walks again stays in registers. Of blocks of many threads one fewer is much.
+        // What a run walks again stays in registers. Guards take more, and of blocks of many threads one fewer is much.
         let words = if facts.walks_again() { run * lanes * bytes as i64 / WORD_BYTES } else { 0 };
         let most = blocks_by(of_block, registers(lanes * state) + words);
-        held(n_blocks, units, if of_block >= BLOCK { resident.min(most) } else { resident }, most)
+        let is_tight = of_block >= BLOCK && row % tile != 0;
+        held(n_blocks, units, if is_tight { resident.min(most) } else { resident }, most)
     } else {
         0
     };
