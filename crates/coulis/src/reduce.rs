@@ -129,8 +129,11 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     let reducer = of_read(with_inits(&product, &inits, dtypes[0]));
     let mut spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
     let are_listed = statistics.iter().all(|s| matches!(s, Statistic::Listed(_)));
+    // On machines with threads in blocks what tells positions of some elements from others takes longer than what runs save.
+    let pays = !(product.reducer.step_needs_ascending && has_threads(request));
     if spec.passes_over()
         && are_listed
+        && pays
         && let Some(flagged) = product.flagged()
     {
         spec = spec.with_flags(of_read(flagged));
@@ -204,7 +207,7 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
             let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
             let mut plain = plain.with_length(length.unwrap_or(i64::MAX));
             let drops_nan = request.nan == NanPolicy::Ignore && input.dtype.is_float();
-            plain.leaves_out = request.where_.is_some() || drops_nan;
+            plain.leaves_out = !has_threads && (request.where_.is_some() || drops_nan);
             let is_columns = keeps_innermost(input, &axes);
             // Columns' states are in memory, and to fold elements into them would take the registers of runs.
             let by_vectors = || if is_columns { plain.clone() } else { plain.clone().with_runs_given_up() };

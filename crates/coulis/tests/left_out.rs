@@ -53,23 +53,19 @@ fn everywhere() -> Vec<DeviceChoice> {
     found
 }
 
-#[test]
-fn masked_elements_change_nothing() {
+/// Asserts that statistics of arrays of all shapes, each of one of these types, are right under what `leave_out` makes of a request: its
+/// arguments are the request, the shape, and which case it is.
+fn check_all(dtypes: &[DType], leave_out: impl Fn(&Request, &[i64], usize) -> Vec<Request>) {
     for device in everywhere() {
         for (at, (shape, axes)) in SHAPES.into_iter().enumerate() {
             let n = shape.iter().product::<i64>() as usize;
             for (nth, ops) in OPS.into_iter().enumerate() {
-                let dtype = [DType::F32, DType::U8, DType::BF16, DType::F64][(at + nth) % 4];
-                let special = if dtype.is_float() && at % 2 == 0 { Special::All } else { Special::Few };
+                let dtype = dtypes[(at + nth) % dtypes.len()];
+                let special = if dtype.is_float() { Special::All } else { Special::Few };
                 let x = array(dtype, shape, &numbers(n, special, nth as u64));
-                let whose = (at + nth) % 3;
-                for mask in [&masks(shape)[whose], &masks(shape)[(whose + 1) % 3]] {
-                    let request = Request {
-                        device: device.clone(),
-                        where_: Some(mask.clone()),
-                        threads: Some(2),
-                        ..Request::new(ops).over(axes)
-                    };
+                let plain =
+                    Request { device: device.clone(), threads: Some(2), ..Request::new(ops).over(axes) };
+                for request in leave_out(&plain, shape, at + nth) {
                     check(std::slice::from_ref(&x), &request).unwrap_or_else(|why| {
                         panic!("{ops:?} of {dtype} {shape:?} over {axes:?} on {device:?}: {why}")
                     });
@@ -80,23 +76,41 @@ fn masked_elements_change_nothing() {
 }
 
 #[test]
+fn masked_elements_change_nothing() {
+    check_all(&[DType::F32, DType::U8, DType::BF16, DType::F64], |plain, shape, case| {
+        let whole = masks(shape);
+        let which = [&whole[case % 3], &whole[(case + 1) % 3]];
+        which.map(|mask| Request { where_: Some(mask.clone()), ..plain.clone() }).to_vec()
+    });
+}
+
+#[test]
 fn ignored_nan_changes_nothing() {
-    for device in everywhere() {
-        for (at, (shape, axes)) in SHAPES.into_iter().enumerate() {
-            let n = shape.iter().product::<i64>() as usize;
-            for (nth, ops) in OPS.into_iter().enumerate() {
-                let dtype = [DType::F32, DType::F16, DType::I32][(at + nth) % 3];
-                let special = if dtype.is_float() { Special::All } else { Special::Few };
-                let x = array(dtype, shape, &numbers(n, special, nth as u64));
-                let request = Request {
-                    device: device.clone(),
-                    nan: NanPolicy::Ignore,
-                    ..Request::new(ops).over(axes)
-                };
-                check(&[x], &request)
-                    .unwrap_or_else(|why| panic!("{ops:?} of {dtype} {shape:?} on {device:?}: {why}"));
-            }
-        }
+    check_all(&[DType::F32, DType::F16, DType::I32], |plain, _, _| {
+        vec![Request { nan: NanPolicy::Ignore, ..plain.clone() }]
+    });
+}
+
+#[test]
+fn runs_are_told_where_that_pays() {
+    let (cpu, gpu) = (DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 });
+    let x = array(DType::BF16, &[600, 64], &numbers(600 * 64, Special::Few, 3));
+    // Positions on a GPU take longer by runs that are told of each element.
+    for (op, device, has_runs) in
+        [("logsumexp", &cpu, true), ("logsumexp", &gpu, true), ("argmax", &gpu, false)]
+    {
+        let masked = Request {
+            device: device.clone(),
+            where_: Some(Array::from_bools(&[600, 1], &[true; 600]).unwrap()),
+            ..Request::new(&[op]).over(&[0])
+        };
+        let all = Request { where_: None, ..masked.clone() };
+        let runs = |request: &Request| {
+            let outcome = coulis::reduce::run(std::slice::from_ref(&x), request);
+            outcome.unwrap().plan.trace.contains("in_runs")
+        };
+        assert!(runs(&all), "{op} on {device:?}");
+        assert_eq!(runs(&masked), has_runs, "{op} on {device:?}");
     }
 }
 
