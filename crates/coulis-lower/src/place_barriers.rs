@@ -22,7 +22,7 @@ use coulis_ir::{Form, Kernel, Stmt, SyncKind};
 
 use crate::pass::{Context, LowerError, Pass};
 use crate::shared_access::{
-    Access, Known, Loops, SharedMemory, Threads, any_meet, first_that_meets, loop_of,
+    Access, Known, Loops, SharedMemory, Threads, any_meet, first_that_meets, is_branch_or_loop, loop_of,
 };
 use crate::simplify::{with_let, with_loop};
 use crate::walk::try_map_children;
@@ -108,6 +108,9 @@ impl Pending {
 impl Place {
     /// The statement with barriers, where all threads of the block execute it.
     fn stmt(&mut self, stmt: Stmt, pending: &mut Pending, known: &Known) -> Result<Stmt, LowerError> {
+        if is_branch_or_loop(&stmt) && !self.shared.concerns(&stmt) {
+            return Ok(stmt);
+        }
         if let Some(cond) = self.splits_threads(&stmt) {
             return self.whole(stmt, &cond, pending, known);
         }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::remark::HANDED_OVER;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_read, for_each_stmt, stmt_exprs, substitute_expr};
+use coulis_ir::visit::{any_stmt, for_each_read, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{AtomCall, Buffer, MemScope, Stmt};
 
 use crate::affine::{conjuncts, difference, sum, uses};
@@ -86,6 +86,18 @@ impl SharedMemory {
         found
     }
 
+    /// Whether the statement accesses such memory, or waits at a barrier of the block: no other is of concern to its order.
+    pub fn concerns(&self, stmt: &Stmt) -> bool {
+        any_stmt(stmt, &mut |s| {
+            if matches!(s, Stmt::Sync(kind) if kind.is_of_block()) {
+                return true;
+            }
+            let mut own = Vec::new();
+            self.own_accesses(s, &Loops::new(), &Loops::new(), &mut own);
+            !own.is_empty()
+        })
+    }
+
     /// Whether a buffer is such memory.
     fn has(&self, buffer: &Buffer) -> bool {
         match buffer.scope {
@@ -104,6 +116,9 @@ impl SharedMemory {
     }
 
     fn collect(&self, stmt: &Stmt, way: &mut Way<'_>, found: &mut Vec<Access>) {
+        if is_branch_or_loop(stmt) && !self.concerns(stmt) {
+            return;
+        }
         let n_before = found.len();
         self.own_accesses(stmt, &way.loops, way.around, found);
         found[n_before..].iter_mut().for_each(|access| access.passed.clone_from(&way.passed));
@@ -204,6 +219,12 @@ impl Way<'_> {
         self.inside(names, go);
         self.passed = before;
     }
+}
+
+/// Whether what stands below the statement is looked at with more known, which takes long enough to ask first whether there
+/// is anything to look at.
+pub fn is_branch_or_loop(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::For { .. } | Stmt::If { .. })
 }
 
 /// The loops whose variable an index uses.
