@@ -19,6 +19,7 @@ mod found;
 mod interval;
 mod logic;
 mod modular;
+mod narrow;
 mod place;
 mod poly;
 mod prove;
@@ -45,6 +46,7 @@ use rules::{Kind, RULES};
 pub(crate) use examples::Examples;
 pub use interval::element_range;
 pub(crate) use logic::without_likely;
+pub use narrow::narrow_integers;
 pub use poly::{Linear, gcd};
 
 /// Rewrites that may follow one another at one node before the result is taken as it is.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use coulis_ir::simplify::narrow_integers;
 use coulis_ir::visit::for_each_expr;
 use coulis_ir::{DType, Expr, Lambda, Var};
 
@@ -128,3 +129,27 @@ impl Prologue {
         Ok(Lambda { params, body })
     }
 }
+
+/// The map with integers computed in types as narrow as their values allow ([`narrow_integers`]). `fold` says what folds
+/// values of such types; where there is nothing that does, they are widened to those that the map gave.
+pub(crate) fn with_narrow_values<F>(
+    map: Lambda,
+    fold: impl FnOnce(Vec<DType>) -> Option<F>,
+) -> (Lambda, Option<F>) {
+    let narrow: Vec<Expr> = map.body.iter().map(narrow_integers).collect();
+    // Two values that go into one statistic are of one type.
+    let holds_all = |dtype: &DType| {
+        let (least, most) = dtype.int_range().unwrap_or((0, 0));
+        let mut ranges = narrow.iter().map(|value| value.dtype().int_range());
+        ranges.all(|range| range.is_some_and(|(lo, hi)| least <= lo && hi <= most))
+    };
+    let are_wide = map.body.iter().all(|value| value.dtype().is_int() && value.dtype().bytes() == 8);
+    let common = HOLDERS.into_iter().find(holds_all).filter(|_| are_wide);
+    let fold = common.and_then(|dtype| fold(vec![dtype; narrow.len()]));
+    let dtype_of = |old: &Expr| common.filter(|_| fold.is_some()).unwrap_or(old.dtype());
+    let body = narrow.into_iter().zip(&map.body).map(|(new, old)| new.cast(dtype_of(old))).collect();
+    (Lambda { params: map.params, body }, fold)
+}
+
+/// Types of integers of fewer than 64 bits, the narrowest first.
+const HOLDERS: [DType; 6] = [DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32];

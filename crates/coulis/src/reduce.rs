@@ -28,6 +28,7 @@ use crate::device::{self, Opened};
 use crate::error::Error;
 use crate::init::{inits, with_inits};
 use crate::normalization;
+use crate::prologue::with_narrow_values;
 use crate::request::{NamedArray, Outcome, PlanInfo, Request};
 use crate::statistic::{Statistic, ignores_position};
 
@@ -86,15 +87,27 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         let message = format!("{} {given}, and the statistics asked for read {widest}", dtypes.len());
         return Err(Error::user("reduce/input", message));
     }
+    // Of integers none is NaN.
+    let nan = if dtypes.iter().any(|d| d.is_float()) { request.nan } else { NanPolicy::Propagate };
     let mut reducer_request = coulis_reducers::ReducerRequest {
-        inputs: dtypes.clone(),
+        inputs: dtypes,
         acc: request.acc_dtype,
         ddof: request.ddof,
-        // Of integers none is NaN.
-        nan: if dtypes.iter().any(|d| d.is_float()) { request.nan } else { NanPolicy::Propagate },
+        nan,
         ..machine_request(&inputs[0], request)
     };
     let mut product = product_of(&statistics, &reducer_request)?;
+    let result_dtypes = dtypes_of_results(&product);
+    let prologue = prologue.map(|map| {
+        let (map, narrow) = with_narrow_values(map, |inputs| {
+            let own = coulis_reducers::ReducerRequest { inputs, ..reducer_request.clone() };
+            narrow_product(&statistics, request, &own, &result_dtypes).map(|product| (own, product))
+        });
+        if let Some(narrow) = narrow {
+            (reducer_request, product) = narrow;
+        }
+        map
+    });
     let Claims { associative, commutative, .. } = product.reducer.claims;
     let any_order = associative && commutative && product.parts.iter().all(|p| ignores_position(&p.reducer));
     let mask = request.where_.as_ref().map(array_info);
@@ -115,24 +128,24 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         reducer_request = reducer_request.in_any_order();
         product = product_of(&statistics, &reducer_request)?;
     }
-    let inits = inits(request, &statistics, dtypes[0])?;
+    let folded = reducer_request.inputs[0];
+    let inits = inits(request, &statistics, folded)?;
     check_rows(&problem, &inputs[0].shape, &statistics, &inits)?;
     let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
     // What is folded is wide; results of floats have the inputs' type all the same.
     let narrow = prologue.as_ref().and_then(|_| read.iter().copied().reduce(promoted_dtype));
     let narrow = narrow.filter(|dtype| dtype.is_float() && dtype.bytes() < 4);
-    let outputs = outputs(request, &statistics, &product, narrow)?;
+    let outputs = outputs(request, &statistics, &product, &result_dtypes, narrow)?;
     let of_read = |reducer: Reducer| match &prologue {
         Some(map) => reducer.of_mapped(map),
         None => reducer,
     };
-    let reducer = of_read(with_inits(&product, &inits, dtypes[0]));
+    let reducer = of_read(with_inits(&product, &inits, folded));
     let mut spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
-    let are_listed = statistics.iter().all(|s| matches!(s, Statistic::Listed(_)));
     // On machines with threads in blocks what tells positions of some elements from others takes longer than what runs save.
     let pays = !(product.reducer.step_needs_ascending && has_threads(request));
     if spec.passes_over()
-        && are_listed
+        && are_listed(&statistics)
         && pays
         && let Some(flagged) = product.flagged()
     {
@@ -265,12 +278,38 @@ fn product_of(statistics: &[Statistic], request: &coulis_reducers::ReducerReques
     Ok(coulis_reducers::product(&parts)?)
 }
 
-/// Types and factors of the outputs, as the request has them.
+/// The same of integers in fewer bits than a prologue gives them in, where no result tells: integers of any type are added up
+/// and compared alike, and an initial value, an accumulator and a reducer of the caller's own are of the types they are asked in.
+fn narrow_product(
+    statistics: &[Statistic],
+    request: &Request,
+    narrow: &coulis_reducers::ReducerRequest,
+    result_dtypes: &[DType],
+) -> Option<Product> {
+    if !request.init.is_empty() || request.acc_dtype.is_some() || !are_listed(statistics) {
+        return None;
+    }
+    let product = product_of(statistics, narrow).ok()?;
+    let alike = |(own, wide): (&DType, &DType)| own == wide || own.is_int() && wide.is_int();
+    dtypes_of_results(&product).iter().zip(result_dtypes).all(alike).then_some(product)
+}
+
+fn dtypes_of_results(product: &Product) -> Vec<DType> {
+    product.reducer.results.iter().map(|result| result.dtype).collect()
+}
+
+/// Whether none is of the caller's own.
+fn are_listed(statistics: &[Statistic]) -> bool {
+    statistics.iter().all(|s| matches!(s, Statistic::Listed(_)))
+}
+
+/// Types and factors of the outputs, as the request has them. `dtypes`: the types of the results by themselves.
 /// `narrow`: the type of results that would be `float32` otherwise.
 fn outputs(
     request: &Request,
     statistics: &[Statistic],
     product: &Product,
+    dtypes: &[DType],
     narrow: Option<DType>,
 ) -> Result<Vec<OutputSpec>, Error> {
     let known = |name: &String| name.is_empty() || request.ops.contains(name);
@@ -291,7 +330,7 @@ fn outputs(
             // The type asked for is that of the value; what comes with it, as a position does, keeps its own.
             let is_value = at == part.results.start;
             let asked = if is_value { of(&request.out_dtypes, statistic.name()) } else { None };
-            let own = narrow.filter(|_| result.dtype == DType::F32).unwrap_or(result.dtype);
+            let own = narrow.filter(|_| dtypes[at] == DType::F32).unwrap_or(dtypes[at]);
             let dtype = asked.unwrap_or(own);
             let scaled = alpha != 1.0 || beta != 0.0;
             if scaled && !dtype.is_float() {

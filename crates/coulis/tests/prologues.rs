@@ -221,3 +221,82 @@ fn an_element_of_0_that_is_divided_by_itself_ends_the_call() {
         }
     }
 }
+
+/// Numbers that the type holds.
+fn as_they_are(dtype: DType, shape: &[i64], values: &[f64]) -> Array {
+    macro_rules! of {
+        ($($name:ident $ty:ty),*) => {
+            match dtype {
+                $(DType::$name => Array::from_slice(shape, &values.iter().map(|v| *v as $ty).collect::<Vec<_>>()),)*
+                other => panic!("{other}"),
+            }
+        };
+    }
+    of!(I8 i8, U8 u8, I16 i16, I32 i32, I64 i64, U64 u64, F64 f64).unwrap()
+}
+
+#[test]
+fn integers_of_a_prologue_are_what_they_are_in_64_bits() {
+    // The least and the greatest of each type are among them, which no type of as many bits holds the square of.
+    let of = |dtype: DType, seed: u64| {
+        let (lo, hi) = dtype.int_range().unwrap();
+        let n = numbers(600, Special::Zeros, seed);
+        let values: Vec<f64> = n.iter().map(|v| (v * 40.0).round().clamp(lo as f64, hi as f64)).collect();
+        let with_ends = values.into_iter().enumerate().map(|(i, v)| match i % 97 {
+            0 => lo as f64,
+            1 => hi as f64,
+            _ => v,
+        });
+        as_they_are(dtype, &[20, 30], &with_ends.collect::<Vec<f64>>())
+    };
+    let squared: fn(&[f64]) -> f64 = |v| (v[0] - v[1]) * (v[0] - v[1]);
+    let larger: fn(&[f64]) -> f64 = |v| v[0].max(v[1]) - 3.0;
+    let differ: fn(&[f64]) -> f64 = |v| f64::from(u8::from(v[0] < v[1] + 2.0)) * 0.5;
+    let three = |e: &Expr| Expr::constant(3, e.dtype());
+    let cases = [
+        (squared, Prologue::new(2, |v: &[Expr]| vec![&(&v[0] - &v[1]) * &(&v[0] - &v[1])])),
+        (larger, Prologue::new(2, move |v: &[Expr]| vec![&v[0].clone().max(v[1].clone()) - &three(&v[0])])),
+        (
+            differ,
+            Prologue::new(2, |v: &[Expr]| {
+                let less = v[0].clone().lt(&v[1] + &Expr::constant(2, v[1].dtype()));
+                vec![less.cast(DType::F64) * Expr::float(0.5, DType::F64)]
+            }),
+        ),
+    ];
+    for dtype in [DType::I8, DType::U8, DType::I16, DType::I32] {
+        let (x, y) = (of(dtype, 3), of(dtype, 4));
+        let mask = array(DType::Bool, &[30], &numbers(30, Special::Zeros, 9));
+        for (at, (number, prologue)) in cases.iter().enumerate() {
+            if at == 1 && dtype == DType::U8 {
+                continue;
+            }
+            let values: Vec<f64> =
+                x.scalars().zip(y.scalars()).map(|(a, b)| number(&[a.to_f64(), b.to_f64()])).collect();
+            let wide = if at == 2 { DType::F64 } else { Prologue::element_dtype(dtype, None) };
+            let made = as_they_are(wide, &[20, 30], &values);
+            for device in DEVICES {
+                for (axes, where_) in [(&[0i64][..], None), (&[1], Some(mask.clone())), (&[0, 1], None)] {
+                    let ops = ["sum", "mean", "var", "min", "max", "argmax", "norm1", "count_nonzero"];
+                    let request = Request { where_, device: device.clone(), ..Request::new(&ops) }.over(axes);
+                    let want = coulis::reduce::run(std::slice::from_ref(&made), &request).unwrap();
+                    let request = Request { prologue: Some(prologue.clone()), ..request };
+                    let got = coulis::reduce::run(&[x.clone(), y.clone()], &request).unwrap();
+                    for (got, want) in got.results.iter().zip(&want.results) {
+                        assert_eq!(got.array.dtype(), want.array.dtype(), "{} of {dtype}", got.name);
+                        let pairs = got.array.scalars().zip(want.array.scalars());
+                        let is_same = |(a, b): (coulis::Scalar, coulis::Scalar)| {
+                            let (a, b) = (a.to_f64(), b.to_f64());
+                            a == b || (a - b).abs() <= 1e-12 * b.abs()
+                        };
+                        assert!(
+                            pairs.into_iter().all(is_same),
+                            "{} of {dtype}, {at}, {axes:?}, {device:?}",
+                            got.name
+                        );
+                    }
+                }
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@
 //! on floats but `x * 1`, `x / 1`, `x - 0` and `x + -0` (contract N15).
 
 use super::Analyzer;
-use super::interval::Interval;
+use super::interval::{Interval, element_range};
 use crate::dtype::DType;
 use crate::eval::{Value, eval_binary};
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node};
@@ -122,7 +122,8 @@ pub(super) fn reduce_cast(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
     let (from, between) = (source.dtype(), inner.dtype());
     let known = |e: &Expr| {
         let bounds = if e.ty().is_scalar() { analyzer.interval(e) } else { Interval::ALL };
-        bounds.intersect(Interval::of_dtype(e.dtype()))
+        let of_elements = element_range(e).map_or(Interval::ALL, |(lo, hi)| Interval::of(lo, hi));
+        bounds.intersect(of_elements)
     };
     let keeps = match (from.is_float(), between.is_float()) {
         (false, false) => between != DType::Bool && known(source).fits(between),

@@ -181,7 +181,7 @@ impl Interval {
         Interval { lo: self.union(other).lo, hi }
     }
 
-    fn max_with(self, other: Interval) -> Interval {
+    pub fn max_with(self, other: Interval) -> Interval {
         self.neg().min_with(other.neg()).neg()
     }
 }
@@ -266,7 +266,7 @@ fn elements(expr: &Expr) -> Interval {
     let found = match expr.node() {
         Node::Int(value) => Interval::point(*value),
         Node::Broadcast(a) | Node::Cast(a) if !a.dtype().is_float() => elements(a),
-        Node::Binary(op, a, b) => binary_interval(*op, elements(a), elements(b)),
+        Node::Binary(op, a, b) => interval_of_operands(*op, (a, elements(a)), (b, elements(b))),
         Node::Select(_, a, b) | Node::IfThenElse(_, a, b) => elements(a).union(elements(b)),
         _ => Interval::ALL,
     };
@@ -282,6 +282,13 @@ fn is_of_unrelated(expr: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// The interval of `a op b` on mathematical integers, of operands with those intervals: a square is not negative.
+pub(crate) fn interval_of_operands(op: BinaryOp, a: (&Expr, Interval), b: (&Expr, Interval)) -> Interval {
+    let found = binary_interval(op, a.1, b.1);
+    let is_square = op == BinaryOp::Mul && a.0 == b.0;
+    if is_square { found.intersect(Interval { lo: Some(0), hi: None }) } else { found }
 }
 
 /// The interval of `x op y` on mathematical integers.

@@ -1,6 +1,7 @@
 //! Random expressions, evaluated before and after each rule, simplification and proof.
 
 mod elements;
+mod narrow;
 
 use std::collections::HashMap;
 
