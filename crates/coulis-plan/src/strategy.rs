@@ -145,6 +145,8 @@ pub struct Sketch {
     /// Whether lanes are brought together by halves, in few steps that wait for each other, rather than in few
     /// operations.
     pub by_halves: bool,
+    /// Whether the lanes of short rows are folded two neighbours at a time, rather than brought side by side first.
+    pub in_pairs: bool,
     /// Iterations of the innermost folding loop by which memory is asked for before it is read; 0 asks for none.
     pub ahead: i64,
     /// Whether columns ask for it into the first cache rather than into the second.
@@ -498,6 +500,7 @@ impl Facts<'_> {
             apart: 1,
             pages: 1,
             by_halves: false,
+            in_pairs: false,
             ahead: 0,
             near: self.asks_near(),
             rows_ahead: 0,

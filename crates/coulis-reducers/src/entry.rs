@@ -38,6 +38,8 @@ pub struct ReducerRequest {
     /// Whether runs that left their range are given up, and their elements folded one by one, as pays where vectors are
     /// registers. Where they are not, a second walk brings such runs into range, so that their state stays as narrow.
     pub one_by_one: bool,
+    /// Most elements of a result where these are known to be few, for which sums may be kept in what runs of as many are.
+    pub few: Option<i64>,
 }
 
 impl ReducerRequest {
@@ -56,6 +58,7 @@ impl ReducerRequest {
             narrow: false,
             long: false,
             one_by_one: false,
+            few: None,
         }
     }
 
@@ -113,6 +116,11 @@ impl ReducerRequest {
     /// The same with runs that are given up where they left their range.
     pub fn with_runs_given_up(self) -> ReducerRequest {
         ReducerRequest { one_by_one: true, ..self }
+    }
+
+    /// The same for at most so many elements a result, of which states may take advantage that are in vectors.
+    pub fn with_few(self, n_elements: i64) -> ReducerRequest {
+        ReducerRequest { few: Some(n_elements), ..self }
     }
 
     /// Whether any input is a float.

@@ -347,6 +347,37 @@ fn narrow_runs_are_within_their_bounds() {
 }
 
 #[test]
+fn states_of_few_elements_are_within_their_bounds() {
+    let floats = [DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2, DType::F32];
+    let integers = [DType::Bool, DType::I8, DType::U8, DType::I16, DType::I32];
+    let mut n_narrow = 0;
+    for (entry, dtype) in
+        CATALOGUE.iter().flat_map(|entry| floats.iter().chain(&integers).map(move |d| (entry, *d)))
+    {
+        let plain = ReducerRequest::new(&vec![dtype; entry.n_inputs]);
+        for (name, row) in rows(dtype, entry.n_inputs).into_iter().filter(|(_, row)| row.len() <= 64) {
+            let request = plain.clone().with_few(row.len() as i64);
+            let (Ok(reducer), Ok(of_any)) = (entry.build(&request), entry.build(&plain)) else { continue };
+            n_narrow += usize::from(reducer.fields != of_any.fields);
+            check_row(entry, &request, &reducer, name, &row);
+        }
+    }
+    assert!(n_narrow > 200, "{n_narrow}");
+    // As many as there may be, of which each addition rounds.
+    let entry = coulis_reducers::find("sum").unwrap();
+    let row: Row =
+        (0..64).map(|i| vec![Value::Float(1.0 + f64::from(i % 7) / 1024.0).cast(DType::F16)]).collect();
+    let request = ReducerRequest::new(&[DType::F16]).with_few(64);
+    check_row(entry, &request, &entry.build(&request).unwrap(), "64", &row);
+    // Near the end of the range, out of which no sum of a part is to lead.
+    let row: Row = (0..64)
+        .map(|i| vec![Value::Float(if i % 2 == 0 { 3e38 } else { -3e38 }).cast(DType::BF16)])
+        .collect();
+    let request = ReducerRequest::new(&[DType::BF16]).with_few(64);
+    check_row(entry, &request, &entry.build(&request).unwrap(), "ends", &row);
+}
+
+#[test]
 fn runs_that_are_given_up_are_within_their_bounds() {
     check(&[DType::F16, DType::BF16, DType::F32], |r| r.with_length(1 << 20).with_runs_given_up());
 }

@@ -221,6 +221,9 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
             let mut plain = plain.with_length(length.unwrap_or(i64::MAX));
             let drops_nan = request.nan == NanPolicy::Ignore && input.dtype.is_float();
             plain.leaves_out = !has_threads && (request.where_.is_some() || drops_nan);
+            // An initial value is one more.
+            let one_more = i64::from(!request.init.is_empty());
+            plain.few = length.filter(|_| !has_threads).and_then(|n| n.checked_add(one_more));
             let is_columns = keeps_innermost(input, &axes);
             // Columns' states are in memory, and to fold elements into them would take the registers of runs.
             let by_vectors = || if is_columns { plain.clone() } else { plain.clone().with_runs_given_up() };

@@ -133,6 +133,27 @@ pub(super) fn reduce_cast(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
     keeps.then(|| source.clone().cast(to))
 }
 
+/// A `float32` that is scaled up by a power of two in `float64` and rounded is scaled as it is: that is exact, and what leaves the range
+/// of `float32` is infinite in narrower types too.
+pub(super) fn scale_before_rounding(_: &Analyzer, expr: &Expr) -> Option<Expr> {
+    let Node::Cast(scaled) = expr.node() else { return None };
+    let Node::Binary(BinaryOp::Mul, wide, factor) = scaled.node() else { return None };
+    let Node::Cast(value) = wide.node() else { return None };
+    let factor = factor.as_float()?;
+    let is_power =
+        factor >= 1.0 && factor <= MOST_SCALED && factor.to_bits().trailing_zeros() >= MANTISSA_BITS;
+    let widens = value.dtype() == DType::F32 && scaled.dtype() == DType::F64;
+    let rounds = matches!(expr.dtype(), DType::F32 | DType::BF16 | DType::F16);
+    (is_power && widens && rounds).then(|| {
+        Expr::binary(BinaryOp::Mul, value.clone(), Expr::float(factor, DType::F32)).cast(expr.dtype())
+    })
+}
+
+/// Digits of a `float64` behind the first.
+const MANTISSA_BITS: u32 = 52;
+/// A power of two that `float32` has.
+const MOST_SCALED: f64 = 1e30;
+
 fn float_widens(from: DType, to: DType) -> bool {
     let narrow = matches!(from, DType::F8E4M3 | DType::F8E5M2);
     match to {

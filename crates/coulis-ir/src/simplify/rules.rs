@@ -84,6 +84,7 @@ pub(super) const RULES: &[Rule] = rules![
     ANY => fold::replace_by_only_value,
     BINARY => fold::drop_neutral_operand,
     CHOICE => fold::reduce_cast,
+    CHOICE => fold::scale_before_rounding,
     CALL => fold::reduce_abs,
     SUM => sum::move_factors_out,
     SUM => sum::write_sums_canonically,

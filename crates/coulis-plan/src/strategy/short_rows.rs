@@ -65,6 +65,12 @@ const LONG_BYTES: i64 = 8;
 const OF_AN_END: i64 = 7;
 /// Operations that do the same for a lane of a field of a short vector.
 const OF_A_FIELD: i64 = 6;
+/// Those that fold it with its neighbour.
+const OF_A_PAIR: i64 = 3;
+/// Bytes of vectors of which one instruction takes any lanes of two.
+const ANY_OF_TWO_BYTES: u32 = 64;
+/// Bytes of such lanes.
+const ANY_OF_TWO_LANES: [usize; 2] = [4, 8];
 
 /// What it would do, or the need that is not met.
 pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
@@ -85,7 +91,8 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let rows = facts.dim_from_end(1);
     // Where there are fewer rows than a run has lanes, a vector of states is enough.
     let fitting = |runs: Runs| runs.lanes.min(facts.lanes().max(floor_pow2(rows.map_or(1, |rows| rows.0))));
-    let lanes = whole.map_or_else(|| facts.lanes(), fitting);
+    let of_pairs = head.as_ref().filter(|_| folds_pairs(facts)).map(|head| head.short);
+    let lanes = of_pairs.unwrap_or_else(|| whole.map_or_else(|| facts.lanes(), fitting));
     let lanes = rows.map_or(lanes, |(rows, ..)| in_whole_blocks(rows, lanes));
     match rows {
         Some((rows, _, false)) if rows >= lanes => {}
@@ -112,6 +119,7 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             head_lanes: head.lanes,
             overlaps: overlaps(facts, extent - head.length, head.lanes),
             tile: head.short,
+            in_pairs: of_pairs.is_some() && lanes % head.short == 0,
             run: head.run,
             written_out: written_out(facts, &head),
             unroll: if is_tiny { lanes } else { 1 },
@@ -190,9 +198,10 @@ fn head_of(facts: &Facts, extent: i64, tiled: i64, vector: i64) -> Option<Head> 
     let widest = reducer.fields.iter().map(|f| f.dtype.bytes() as i64).max().unwrap_or(1);
     // Rows that are too long to be written out one by one hold two vectors.
     let short = if extent > SHORT { (vector / widest).min(floor_pow2(extent / 2)) } else { vector / widest };
+    let in_pairs = folds_pairs(facts);
     let is_dense = matches!(facts.inner(), Some((_, 1, _)));
     let fits = is_dense && vector <= 256 && short >= 4 && extent <= SHORT_BY_VECTORS;
-    if !fits || extent < 2 * short {
+    if !fits || extent < if in_pairs { short } else { 2 * short } {
         return None;
     }
     let lanes = if extent / short > LONGEST_CHAIN { 2 * short } else { short };
@@ -204,11 +213,23 @@ fn head_of(facts: &Facts, extent: i64, tiled: i64, vector: i64) -> Option<Head> 
     });
     let bytes = facts.spec.inputs[0].bytes() as i64;
     let one_by_one = OF_A_LANE.max(if tiled > 0 { vector / bytes / 2 } else { 0 });
-    let apart = tiled * (1 + bytes) + (extent - tiled) * one_by_one;
     let merges = (work(&reducer.combine) as i64) * facts.lanes() / vector;
-    let of_fields = short * (merges + OF_A_FIELD * reducer.fields.len() as i64);
-    let is_less = of_fields + (extent - head.length) * OF_A_LANE < apart;
+    // Lanes that are folded in pairs are not folded once more.
+    let steps = if in_pairs { merges } else { 0 };
+    let apart = tiled * (1 + bytes) + (extent - tiled) * one_by_one + extent * steps;
+    let of_a_field = if in_pairs { OF_A_PAIR } else { OF_A_FIELD };
+    let of_fields = short * (merges + of_a_field * reducer.fields.len() as i64);
+    let is_less = of_fields + (extent - head.length) * (OF_A_LANE + steps) < apart;
     (is_less || extent > SHORT && tiled == 0).then_some(head)
+}
+
+/// Whether lanes are folded two neighbours at a time: half as many operations as those that bring them side by side, where one takes
+/// every other lane of two vectors. States whose steps are less work than to bring two of them together are folded step by step.
+fn folds_pairs(facts: &Facts) -> bool {
+    let reducer = &facts.spec.reducer;
+    let are_moved = reducer.fields.iter().all(|f| ANY_OF_TWO_LANES.contains(&f.dtype.bytes()));
+    let takes_any = facts.target.vector_bytes == ANY_OF_TWO_BYTES && !facts.target.halves_vectors;
+    takes_any && are_moved && reducer.step.is_none()
 }
 
 /// Whether so many elements behind what is folded by vectors are less work as the end of one more of them than with one row a lane:
@@ -394,7 +415,35 @@ impl Rows {
         for part in [long, reads].into_iter().chain(rest).filter(|part| *part != vector) {
             place(s, part, Some(&of_row))?;
         }
+        if sketch.in_pairs {
+            self.fold_pairs(s, stage, sketch.tile)?;
+        }
         self.fold_apart(s, stage, 1)
+    }
+
+    /// Has the short vectors of so many lanes, of as many rows or more, that a stage folds be folded two neighbours at a time, to vectors
+    /// of two lanes a row.
+    fn fold_pairs(&self, s: &mut Schedule, stage: StageId, lanes: i64) -> Result<(), ScheduleError> {
+        let mut left = lanes;
+        while left > 2 {
+            let axis = s.stage(stage)?.reduce_axes()[0].clone();
+            let (pair, _) = s.split(stage, &axis, Split::Factor(2))?;
+            let pairs = s.rfactor_at(stage, &pair, self.n_kept as i64)?;
+            let leaves = s.stage(pairs)?.leaves().to_vec();
+            let [row, pair, side] = &leaves[self.n_kept - 1..] else { return Ok(()) };
+            let of_rows = s.fuse(pairs, &[row.clone(), pair.clone()])?;
+            let (vector, lane) = s.split(pairs, &of_rows, Split::Factor(lanes))?;
+            s.reorder(pairs, &[vector.clone(), side.clone(), lane.clone()])?;
+            s.vectorize(pairs, &lane)?;
+            s.unroll(pairs, &vector)?;
+            s.unroll(pairs, side)?;
+            if self.is_row {
+                s.from_first(pairs)?;
+            }
+            place(s, pairs, Some(&self.at))?;
+            left /= 2;
+        }
+        Ok(())
     }
 
     /// Has a stage fold with one row a lane, in runs of so many steps; 1 is no runs.

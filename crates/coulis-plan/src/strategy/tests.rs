@@ -329,15 +329,15 @@ fn short_rows_are_folded_by_halves_where_the_machine_works_by_halves() {
     };
     for (op, dtype, length, whole, halves) in [
         ("sum", DType::F32, 16, 8, 4),
-        ("sum", DType::F32, 12, 1, 4),
+        ("sum", DType::F32, 12, 8, 4),
         ("sum", DType::F32, 64, 8, 8),
         ("sum", DType::F16, 16, 8, 8),
         ("sum", DType::F16, 64, 8, 4),
         ("sum", DType::F16, 200, 8, 8),
         ("sum", DType::I8, 16, 8, 4),
-        ("sum", DType::I8, 8, 1, 1),
+        ("sum", DType::I8, 8, 8, 1),
         ("sum", DType::F64, 32, 8, 8),
-        ("max", DType::I32, 24, 1, 8),
+        ("max", DType::I32, 24, 16, 8),
         ("max", DType::I32, 64, 16, 16),
     ] {
         assert_eq!(folded(op, dtype, length, &cpu(64, 1)), whole, "{op} of {length} {dtype}");
@@ -469,11 +469,63 @@ fn elements_that_may_end_a_call_with_an_error_are_all_looked_at() {
 
 #[test]
 fn short_rows_fold_to_a_vector_where_they_hold_several_whole_ones() {
-    for (extent, folds) in [(8, false), (15, false), (16, true), (20, true), (24, true), (32, true)] {
+    for (extent, folds) in [(4, false), (7, false), (8, true), (15, true), (16, true), (20, true), (32, true)]
+    {
         let folded = |vector_bytes| trace(&[1 << 20, extent], &[1], vector_bytes).contains("rfactor");
         assert_eq!(folded(64), folds, "{extent}");
+        assert_eq!(
+            folded(32),
+            extent >= 8,
+            "{extent} by half as many lanes, of which there are to be two vectors"
+        );
         assert!(!folded(1 << 14), "{extent} by the executor");
     }
+}
+
+#[test]
+fn lanes_of_short_rows_are_folded_in_pairs_where_one_instruction_takes_every_other_of_two_vectors() {
+    let in_pairs = |op: &str, dtype: DType, target: &Target| {
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_length(32).with_few(32);
+        planned_for(&request, op, &[1 << 20, 32], &[1], target).1.in_pairs
+    };
+    let by_halves = Target { halves_vectors: true, ..cpu(64, 1) };
+    for (op, dtype, folds) in [
+        ("sum", DType::F32, true),
+        ("sum", DType::BF16, true),
+        ("mean", DType::I8, true),
+        ("max", DType::F16, true),
+        ("max", DType::I8, false),
+        ("var", DType::F32, false),
+    ] {
+        assert_eq!(in_pairs(op, dtype, &cpu(64, 1)), folds, "{op} of {dtype}");
+        assert!(!in_pairs(op, dtype, &cpu(32, 1)) && !in_pairs(op, dtype, &by_halves), "{op} of {dtype}");
+    }
+}
+
+#[test]
+fn sums_of_few_short_elements_are_kept_in_what_runs_of_them_are() {
+    let state = |dtype: DType, few: i64| {
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_few(few);
+        coulis_reducers::find("sum").unwrap().build(&request).unwrap().fields[0].dtype
+    };
+    assert_eq!(
+        [DType::F16, DType::BF16, DType::F32].map(|d| state(d, 64)),
+        [DType::F32, DType::F32, DType::F64]
+    );
+    assert_eq!(
+        [DType::F16, DType::BF16].map(|d| state(d, 65)),
+        [DType::F64; 2],
+        "the error of more is larger"
+    );
+    assert_eq!(
+        [DType::I8, DType::U16, DType::I32].map(|d| state(d, 64)),
+        [DType::I32, DType::I32, DType::I64]
+    );
+    assert_eq!(
+        [1 << 23, (1 << 23) + 1].map(|n| state(DType::I8, n)),
+        [DType::I32, DType::I64],
+        "more may not fit"
+    );
 }
 
 #[test]

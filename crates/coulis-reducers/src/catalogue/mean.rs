@@ -1,6 +1,6 @@
 //! Arithmetic mean.
 
-use coulis_ir::{DType, Reducer};
+use coulis_ir::Reducer;
 
 use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
@@ -34,8 +34,10 @@ fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let mut b = Builder::new("mean", request);
     let sum = Total::add(&mut b, "sum", &|b, dtype| b.element(0).cast(dtype), Degree::One, accumulator);
     let count = add_count(&mut b);
-    let mean = &sum.value().cast(DType::F64) / &count.left.cast(DType::F64);
-    Ok(b.finish(accumulator.statistic_error(), vec![("value", statistic_result(request), mean)]))
+    Ok(b.finish(
+        accumulator.statistic_error(),
+        vec![("value", statistic_result(request), sum.over(&count.left))],
+    ))
 }
 
 fn exact(case: &Case) -> Answer {

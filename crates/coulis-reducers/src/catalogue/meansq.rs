@@ -1,6 +1,6 @@
 //! Mean of squares.
 
-use coulis_ir::{DType, Reducer};
+use coulis_ir::Reducer;
 
 use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
@@ -31,8 +31,10 @@ fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let mut b = Builder::new("meansq", request);
     let sum = Total::add(&mut b, "sumsq", &square, Degree::Two, accumulator);
     let count = add_count(&mut b);
-    let mean = &sum.value().cast(DType::F64) / &count.left.cast(DType::F64);
-    Ok(b.finish(accumulator.statistic_error(), vec![("value", statistic_result(request), mean)]))
+    Ok(b.finish(
+        accumulator.statistic_error(),
+        vec![("value", statistic_result(request), sum.over(&count.left))],
+    ))
 }
 
 fn exact(case: &Case) -> Answer {

@@ -189,10 +189,28 @@ fn narrow(request: &ReducerRequest, accumulator: Accumulator, degree: Degree) ->
     }
 }
 
+/// The type in which a sum of few elements is kept from end to end, as a run of so many would be, and what its terms are divided by;
+/// `None` where they may be too many. One after another, as many floats as the chains of a run fold err by 63 half units.
+fn of_few(request: &ReducerRequest, accumulator: Accumulator, degree: Degree) -> Option<(DType, f64)> {
+    let (dtype, max_steps) = narrow(request, accumulator, degree)?;
+    let n = request.few?;
+    if !dtype.is_float() {
+        return (n <= max_steps.into()).then_some((dtype, 1.0));
+    }
+    let (most, divisor) = (i64::from(RUN * CHAINS), f64::from(RUN * CHAINS));
+    let is_bf16 = request.inputs.contains(&DType::BF16);
+    let may_leave_range = request.inputs.iter().any(|d| d.bytes() > 2);
+    (n <= most && !may_leave_range).then_some((dtype, if is_bf16 { divisor } else { 1.0 }))
+}
+
 /// Fields that hold a sum.
 pub(crate) struct Total {
     sum: Slot,
     low: Option<Slot>,
+    /// Type of the sum.
+    wide: DType,
+    /// What the terms were divided by.
+    divisor: f64,
 }
 
 impl Total {
@@ -205,6 +223,14 @@ impl Total {
         accumulator: Accumulator,
     ) -> Total {
         let wide = accumulator.dtype();
+        if accumulator != Accumulator::Compensated
+            && let Some((dtype, divisor)) = of_few(builder.request, accumulator, degree)
+        {
+            let lift = scaled(term(builder, dtype), 1.0 / divisor);
+            let sum = builder.field(name, Expr::constant(0, dtype), lift);
+            builder.combine(&sum, &sum.left + &sum.right);
+            return Total { sum, low: None, wide, divisor };
+        }
         let zero = Expr::constant(0, wide);
         let lift = term(builder, wide);
         let sum = builder.field(name, zero.clone(), lift);
@@ -222,7 +248,7 @@ impl Total {
                     builder.spoilt(Expr::call1(Intrinsic::IsFinite, sum.left.clone()).logical_not());
                 }
             }
-            return Total { sum, low: None };
+            return Total { sum, low: None, wide, divisor: 1.0 };
         }
         let low = builder.field(&format!("{name}_low"), zero.clone(), zero);
         let (total, lost) = two_sum(&sum.left, &sum.right);
@@ -241,7 +267,7 @@ impl Total {
             builder.run_step(&sum, &sum.left + &sum.right, RUN);
             builder.run_step(&low, low.left.clone(), RUN);
         }
-        Total { sum, low: Some(low) }
+        Total { sum, low: Some(low), wide, divisor: 1.0 }
     }
 
     /// The sum of integers less a product of two, `float64`: exact but for one rounding, where `float64`
@@ -254,11 +280,21 @@ impl Total {
         &(&sum - &product) + &(&low.left - &lost)
     }
 
+    /// The sum over a number of elements: in `float32` where few were summed in it, which is as exact as that, else in `float64`.
+    pub(crate) fn over(&self, n: &Expr) -> Expr {
+        let sum = &self.sum.left;
+        if sum.dtype() == DType::F32 {
+            // What is divided by comes first: the sum may be out of range, and the mean is not.
+            return sum / &scaled(n.clone().cast(DType::F32), 1.0 / self.divisor);
+        }
+        &self.value().cast(DType::F64) / &n.clone().cast(DType::F64)
+    }
+
     /// The sum of the state, in the accumulator's type.
     pub(crate) fn value(&self) -> Expr {
         let sum = &self.sum.left;
         match &self.low {
-            None => sum.clone(),
+            None => scaled(sum.clone().cast(self.wide), self.divisor),
             Some(low) => compensated(sum, &low.left),
         }
     }

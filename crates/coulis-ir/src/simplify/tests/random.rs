@@ -219,7 +219,12 @@ impl World {
             };
         }
         let ops = [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Min, BinaryOp::Max];
-        match dice.below(4) {
+        match dice.below(5) {
+            4 => {
+                let factor = Expr::float(dice.of(&[1.0, 64.0, 2.5, 0.5, 1048576.0]), DType::F64);
+                let scaled = self.float(dice, depth - 1).cast(DType::F64) * factor;
+                scaled.cast(dice.of(&[DType::F32, DType::F32, DType::F16, DType::BF16])).cast(DType::F32)
+            }
             0 => Expr::select(
                 self.float(dice, depth - 1).lt(self.float(dice, 0)),
                 self.float(dice, depth - 1),

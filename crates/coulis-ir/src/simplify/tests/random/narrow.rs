@@ -85,5 +85,5 @@ fn shared_operands_are_looked_at_once() {
     let deep = (0..60).fold(x.clone(), |e, _| halved(&e));
     assert_eq!(narrow_integers(&deep).dtype(), DType::I16);
     let squared = (0..60).fold(x, |e, _| &e * &e);
-    assert_eq!(narrow_integers(&squared), squared);
+    assert_eq!(narrow_integers(&squared).dtype(), DType::I64);
 }
