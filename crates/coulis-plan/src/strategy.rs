@@ -46,6 +46,7 @@ mod rows_apart;
 mod runs;
 mod scalar;
 mod settled;
+mod short_columns;
 mod short_rows;
 mod steps;
 mod swift;
@@ -63,6 +64,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &rows_apart::STRATEGY,
     &short_rows::STRATEGY,
     &rows::STRATEGY,
+    &short_columns::STRATEGY,
     &interleaved::STRATEGY,
     &near_columns::STRATEGY,
     &columns::STRATEGY,

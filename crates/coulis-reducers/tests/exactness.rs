@@ -378,6 +378,32 @@ fn states_of_few_elements_are_within_their_bounds() {
 }
 
 #[test]
+fn sums_of_few_short_elements_are_kept_in_what_runs_of_them_are() {
+    let state = |dtype: DType, few: i64| {
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_few(few);
+        coulis_reducers::find("sum").unwrap().build(&request).unwrap().fields[0].dtype
+    };
+    assert_eq!(
+        [DType::F16, DType::BF16, DType::F32].map(|d| state(d, 64)),
+        [DType::F32, DType::F32, DType::F64]
+    );
+    assert_eq!(
+        [DType::F16, DType::BF16].map(|d| state(d, 65)),
+        [DType::F64; 2],
+        "the error of more is larger"
+    );
+    assert_eq!(
+        [DType::I8, DType::U16, DType::I32].map(|d| state(d, 64)),
+        [DType::I32, DType::I32, DType::I64]
+    );
+    assert_eq!(
+        [1 << 23, (1 << 23) + 1].map(|n| state(DType::I8, n)),
+        [DType::I32, DType::I64],
+        "more may not fit"
+    );
+}
+
+#[test]
 fn runs_that_are_given_up_are_within_their_bounds() {
     check(&[DType::F16, DType::BF16, DType::F32], |r| r.with_length(1 << 20).with_runs_given_up());
 }

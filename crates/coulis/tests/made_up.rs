@@ -142,6 +142,7 @@ fn run(device: &dyn Device, strategy: &str, shape: &[i64], (spec, wanted): (Spec
 
 /// Shapes and axes that some strategy accepts.
 const SHAPES: &[(&[i64], &[usize])] = &[
+    (&[9000, 3, 2], &[1]),
     (&[2100, 5], &[1]),
     (&[17, 1300], &[1]),
     (&[130, 700], &[0]),
@@ -175,5 +176,5 @@ fn a_made_up_reducer_is_executed_by_every_strategy() {
 
 #[test]
 fn a_made_up_reducer_is_compiled_by_every_strategy() {
-    every_strategy_runs(CpuKind::Auto, &SHAPES[..6]);
+    every_strategy_runs(CpuKind::Auto, &SHAPES[..7]);
 }

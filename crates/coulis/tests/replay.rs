@@ -21,6 +21,7 @@ const CALLS: &[(&str, &[i64], &[i64])] = &[
     ("short_rows", &[3000, 6], &[1]),
     // Runs by any vectors make it up: a cut, whose length counts vectors, would not follow their number.
     ("rows", &[9, 4096], &[1]),
+    ("short_columns", &[9000, 3, 2], &[1]),
     ("interleaved", &[5000, 3], &[0]),
     ("near_columns", &[9, 24, 1024], &[1]),
     ("columns", &[700, 600], &[0]),

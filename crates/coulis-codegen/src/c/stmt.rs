@@ -8,7 +8,7 @@ use crate::EmitError;
 use crate::c::code::{Code, Prec};
 use crate::c::deps;
 use crate::c::helper::{Helper, Needs as _};
-use crate::c::scalar::{is_plain, may_trap};
+use crate::c::scalar::{is_plain, is_storage_float, may_trap};
 use crate::c::slots::{Slot, slots_in};
 use crate::c::strided::strided;
 use crate::c::types::{CTy, VTy, part_lanes};
@@ -332,6 +332,9 @@ impl Walker<'_> {
                     }
                     None => self.lane_codes(at)?,
                 };
+                if is_storage_float(buffer.dtype) && val.parts.iter().all(|part| part.lanes >= 4) {
+                    return self.store_converted(buffer, &places, &val);
+                }
                 let val = self.declare_val(&val);
                 let lanes = val.parts.iter().flat_map(|p| (0..p.lanes).map(move |lane| (p, lane)));
                 for ((part, lane), place) in lanes.zip(&places) {

@@ -1,5 +1,6 @@
 //! Values in text: one fragment for a scalar, one a part for a vector; and how parts change shape.
 
+use coulis_ir::Buffer;
 use smallvec::{SmallVec, smallvec};
 
 use crate::EmitError;
@@ -242,6 +243,22 @@ impl Walker<'_> {
     pub fn simple_vector(&mut self, ty: VTy, code: Code) -> Code {
         let is_name = code.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if is_name || self.f.inline > 0 { code } else { self.declare(ty, &code) }
+    }
+
+    /// Stores each element of a value at a place of its own, converted to the type that it is stored in with those beside it.
+    pub fn store_converted(&mut self, buffer: &Buffer, places: &[Code], val: &Val) -> Result<(), EmitError> {
+        let (base, memory) = (self.base(buffer)?, CTy::memory(buffer.dtype));
+        let mut places = places.iter();
+        for part in &val.parts {
+            let (name, lanes) = (self.namer.fresh("t"), part.lanes);
+            self.f.lines.statement(format_args!("{} {name}[{lanes}]", memory.name()));
+            let store = self.defs.helper(Helper::Store(buffer.dtype, lanes))?;
+            self.f.lines.statement(&Code::call(&store, &[&Code::primary(name.clone()), &part.code]).text);
+            for (lane, place) in (&mut places).take(lanes as usize).enumerate() {
+                self.f.lines.statement(format_args!("{base}[{}] = {name}[{lane}]", place.text));
+            }
+        }
+        Ok(())
     }
 
     /// The address of a new variable of that value, which is in memory.

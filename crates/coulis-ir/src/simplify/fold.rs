@@ -141,7 +141,7 @@ pub(super) fn scale_before_rounding(_: &Analyzer, expr: &Expr) -> Option<Expr> {
     let Node::Cast(value) = wide.node() else { return None };
     let factor = factor.as_float()?;
     let is_power =
-        factor >= 1.0 && factor <= MOST_SCALED && factor.to_bits().trailing_zeros() >= MANTISSA_BITS;
+        (1.0..=MOST_SCALED).contains(&factor) && factor.to_bits().trailing_zeros() >= MANTISSA_BITS;
     let widens = value.dtype() == DType::F32 && scaled.dtype() == DType::F64;
     let rounds = matches!(expr.dtype(), DType::F32 | DType::BF16 | DType::F16);
     (is_power && widens && rounds).then(|| {

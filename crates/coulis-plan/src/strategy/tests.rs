@@ -503,32 +503,6 @@ fn lanes_of_short_rows_are_folded_in_pairs_where_one_instruction_takes_every_oth
 }
 
 #[test]
-fn sums_of_few_short_elements_are_kept_in_what_runs_of_them_are() {
-    let state = |dtype: DType, few: i64| {
-        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_few(few);
-        coulis_reducers::find("sum").unwrap().build(&request).unwrap().fields[0].dtype
-    };
-    assert_eq!(
-        [DType::F16, DType::BF16, DType::F32].map(|d| state(d, 64)),
-        [DType::F32, DType::F32, DType::F64]
-    );
-    assert_eq!(
-        [DType::F16, DType::BF16].map(|d| state(d, 65)),
-        [DType::F64; 2],
-        "the error of more is larger"
-    );
-    assert_eq!(
-        [DType::I8, DType::U16, DType::I32].map(|d| state(d, 64)),
-        [DType::I32, DType::I32, DType::I64]
-    );
-    assert_eq!(
-        [1 << 23, (1 << 23) + 1].map(|n| state(DType::I8, n)),
-        [DType::I32, DType::I64],
-        "more may not fit"
-    );
-}
-
-#[test]
 fn rows_too_long_to_be_written_out_come_into_lanes_by_tiles_where_that_is_less_than_to_fold_fields() {
     let tiled = |op: &str, extent: i64| {
         let (_, sketch, strategy) = planned(op, &[1 << 20, extent], &[1], &cpu(64, 1));
