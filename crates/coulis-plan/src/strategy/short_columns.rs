@@ -24,10 +24,10 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Elements of a group, at most: all are written out.
 const MOST_ELEMENTS: i64 = 64;
-/// Bytes of a group's states, at most: as many vectors of them are folded side by side as there are bytes over those of an element.
-const MOST_STATE_BYTES: i64 = 128;
+/// Bytes of a state, at most: one column is folded after another, so that a vector of its states stays in registers.
+const MOST_STATE_BYTES: i64 = 64;
 /// Columns that make up such a part of a vector are swift enough as vectors along them.
-const PART: i64 = 4;
+const PART: i64 = 2;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((columns, 1, false)) = facts.inner() else {
@@ -51,14 +51,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let lanes = facts.lanes();
     if columns * PART > lanes || columns >= NARROWEST {
-        return Err(Decline::new(
-            "fewer than 8 columns, which make up a quarter of a vector at most",
-            columns,
-        ));
+        return Err(Decline::new("fewer than 8 columns, which make up half a vector at most", columns));
     }
-    let bytes = columns * state_bytes(&facts.spec.reducer);
+    let bytes = state_bytes(&facts.spec.reducer);
     if bytes > MOST_STATE_BYTES || calls_functions(&facts.spec.reducer.combine) {
-        return Err(Decline::new("at most 128 bytes of states of a group, and no functions", bytes));
+        return Err(Decline::new("a state of at most 64 bytes, and no functions", bytes));
     }
     if groups < lanes {
         return Err(Decline::new("as many groups as lanes", groups));
@@ -67,7 +64,6 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let n_dims = sketch.constant.len();
     sketch.constant[n_dims - 1] = true;
     sketch.constant[n_dims - 2] = true;
-    sketch.constant[n_dims - 3] = true;
     Ok(sketch)
 }
 
