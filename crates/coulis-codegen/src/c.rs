@@ -159,6 +159,8 @@ struct Frame {
     as_bytes: BTreeSet<VarId>,
     /// Memory that is only read while the launch runs.
     only_read: BTreeSet<VarId>,
+    /// Indices of blocks and of clusters, and variables that are made of them.
+    block_vars: BTreeSet<VarId>,
 }
 
 /// The state of an emission.

@@ -77,3 +77,41 @@ fn what_stands_beside_a_view_that_runs_backwards_is_read_where_it_is() {
         }
     }
 }
+
+#[test]
+fn one_element_a_row_or_a_column_is_read_for_all_of_it() {
+    let devices = [DeviceChoice::CpuExecuted, DeviceChoice::Sim { warp: 32, orders: 1 }];
+    let mut words = 0;
+    for (nth, shape) in [[64, 256], [96, 16], [40, 64], [37, 163]].into_iter().enumerate() {
+        let n = shape[0] * shape[1];
+        for dtype in [DType::BF16, DType::F32, DType::I8] {
+            let seed = nth as u64;
+            let of = |n: i64, seed| numbers(n as usize, Special::Zeros, seed);
+            let x = array(dtype, &shape, &of(n, seed));
+            for (n, strides) in [(shape[0], [1, 0]), (shape[1], [0, 1])] {
+                let few = array(dtype, &[n], &of(n, seed + 7)).view(&shape, &strides, 0).unwrap();
+                let taken: Vec<f64> =
+                    of(n, seed + 9).iter().map(|v| f64::from(u8::from(*v > -1.0))).collect();
+                let mask = array(DType::Bool, &[n], &taken).view(&shape, &strides, 0).unwrap();
+                for device in &devices {
+                    for axis in [0, 1] {
+                        let on = |ops: &[&str]| {
+                            Request { device: device.clone(), ..Request::new(ops) }.over(&[axis])
+                        };
+                        let both = [x.clone(), few.clone()];
+                        let request = on(&["dot"]);
+                        check(&both, &request).unwrap_or_else(|e| panic!("{shape:?} {dtype} {axis}: {e}"));
+                        let outcome = coulis::reduce::run(&both, &request).unwrap();
+                        words += usize::from(outcome.plan.trace.contains("vectorize"));
+                        for ops in [&["sum", "var"][..], &["logsumexp"], &["argmax"], &["max"]] {
+                            let request = Request { where_: Some(mask.clone()), ..on(ops) };
+                            check(std::slice::from_ref(&x), &request)
+                                .unwrap_or_else(|e| panic!("{ops:?} {shape:?} {dtype} {axis}: {e}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(words > 10, "{words} plans read several neighbours at once");
+}

@@ -10,7 +10,7 @@ class Module:
         t0 = T.allocate([1], "int32", "local", align=4)
         A_1 = T.Buffer((32,), "int8", data=A.data)
         red_buf0[0] = A_1[ty * 8 + tx]
-        mask[0] = T.uint32(255) << T.Cast("uint32", ty * 8)
+        mask[0] = T.uint32(4294967295)
         t0[0] = T.tvm_warp_shuffle_down(mask[0], T.Cast("int32", red_buf0[0]), 4, 32, 32)
         red_buf0[0] = T.max(red_buf0[0], T.Cast("int8", t0[0]))
         t0[0] = T.tvm_warp_shuffle_down(mask[0], T.Cast("int32", red_buf0[0]), 2, 32, 32)

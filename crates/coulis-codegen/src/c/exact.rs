@@ -2,9 +2,9 @@
 //!
 //! An element of 16 bits times a power of two from `2^-16` to 1 is a `float32`: its least digit is `2^-133` at
 //! least, and that of a `float32` `2^-149`. A product of two `float16` is one too: it has 22 digits, the least of them
-//! `2^-48`. So adding such a product gives the same bits whether it is rounded before or not, and a machine that multiplies
-//! and adds in one operation may, under contract N15 too. It is how runs of `bfloat16` keep a sixteenth of their sum for no
-//! more than the sum.
+//! `2^-48`. A product of two `float32` is a `float64`, with 48 digits, the least of them `2^-298`. So adding such a product
+//! gives the same bits whether it is rounded before or not, and a machine that multiplies and adds in one operation may, under
+//! contract N15 too. It is how runs of `bfloat16` keep a sixteenth of their sum for no more than the sum.
 
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Node};
 
@@ -52,9 +52,10 @@ impl Walker<'_> {
         let Some(Exact { factors: [x, factor], other, is_negated }) = Exact::of(op, a, b) else {
             return Ok(None);
         };
+        let ty = CTy::carrier(other.dtype());
         let (x, factor, other) = (self.code(x)?, self.code(factor)?, self.code(other)?);
         let other = if is_negated { negative(&other) } else { other };
-        let name = self.defs.helper(Helper::Math(Intrinsic::Fma, VTy::scalar(CTy::F32)))?;
+        let name = self.defs.helper(Helper::Math(Intrinsic::Fma, VTy::scalar(ty)))?;
         Ok(Some(Code::call(&name, &[&x, &factor, &other])))
     }
 
@@ -100,11 +101,19 @@ impl Exact<'_> {
     }
 }
 
-/// The factors of a product of two widened `float16`, or of an element of 16 bits, widened, and a power of two.
+/// The factors of a product of two widened `float16` or, in `float64`, of two widened floats of at most 32 bits, or of an element of
+/// 16 bits, widened, and a power of two.
 fn exact_product(expr: &Expr) -> Option<[&Expr; 2]> {
     let Node::Binary(BinaryOp::Mul, x, factor) = expr.node() else { return None };
-    let is_half = |e: &Expr| matches!(e.node(), Node::Cast(element) if element.dtype() == DType::F16);
-    if expr.dtype() == DType::F32 && is_half(x) && is_half(factor) {
+    let is_short = |e: &Expr| {
+        let Node::Cast(element) = e.node() else { return false };
+        match expr.dtype() {
+            DType::F32 => element.dtype() == DType::F16,
+            DType::F64 => element.dtype().is_float() && element.dtype().bytes() <= 4,
+            _ => false,
+        }
+    };
+    if is_short(x) && is_short(factor) {
         return Some([x, factor]);
     }
     let Node::Cast(element) = x.node() else { return None };

@@ -238,7 +238,8 @@ impl Walker<'_> {
         Ok(format!("*({}*){}", word.name, address.text))
     }
 
-    /// The same as a value: of memory that is only read, a word that passes the caches where a remark on the loop says so.
+    /// The same as a value: of memory that is only read, a word that passes the caches where a remark on the loop says so, if not all
+    /// blocks read the same.
     pub(super) fn word_read(
         &mut self,
         buffer: &Buffer,
@@ -246,7 +247,8 @@ impl Walker<'_> {
         first: u32,
         word: Word,
     ) -> Result<String, EmitError> {
-        if !self.f.streams || !self.f.only_read.contains(&buffer.data.id()) {
+        let may_pass = self.f.streams && self.f.only_read.contains(&buffer.data.id());
+        if !may_pass || !self.is_of_block(base) {
             return self.word_address(buffer, base, first, word);
         }
         let address = self.word_place(buffer, base, first)?;

@@ -189,6 +189,9 @@ impl Walker<'_> {
                     index = Code::primary(format!("({} % {})", index.text, self.cluster_extent(extent)?));
                 }
                 self.f.vars.insert(var.id(), Val::scalar(ty, index));
+                if !std::ptr::eq(slots, &launch.block) {
+                    self.f.block_vars.insert(var.id());
+                }
                 self.facts = self.facts.with_range(var, &Expr::int_of(0, extent.dtype()), extent);
                 positions.push(var.id());
             }

@@ -4,7 +4,7 @@
 //! from memory, and what is stored, wraps as the IR says. Where the compiler leaves sums beyond the range of a
 //! signed type undefined, the two are told apart here.
 
-use coulis_ir::{BinaryOp, Expr, Node};
+use coulis_ir::{BinaryOp, Expr, Node, Var};
 
 use crate::EmitError;
 use crate::c::Walker;
@@ -52,6 +52,18 @@ impl Walker<'_> {
             return expr.reads_memory();
         }
         self.deps.of(expr).vars.iter().any(|var| self.f.data_vars.contains(var))
+    }
+
+    /// Whether it has an index of a block in it, so that other blocks have other values.
+    pub(super) fn is_of_block(&mut self, expr: &Expr) -> bool {
+        self.deps.of(expr).vars.iter().any(|var| self.f.block_vars.contains(var))
+    }
+
+    /// Keeps in mind what a variable is made of.
+    pub(super) fn note_block(&mut self, var: &Var, value: &Expr) {
+        if self.is_of_block(value) {
+            self.f.block_vars.insert(var.id());
+        }
     }
 
     /// Whether the product, which is taken to the type `to` as it is or widened, is one that the compiler is

@@ -108,6 +108,7 @@ impl Walker<'_> {
         if value.lanes() > 1 {
             return self.bind_lanes(var, value);
         }
+        self.note_block(var, value);
         let is_data = self.holds_data(value);
         if is_data {
             self.f.data_vars.insert(var.id());

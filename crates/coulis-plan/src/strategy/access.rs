@@ -1,13 +1,17 @@
 //! How wide accesses may be: as many neighbours as every array has where each access of it begins.
 
 use super::gpu_steps::widest_access;
-use super::{Facts, floor_pow2};
+use super::{Facts, floor_pow2, state_bytes};
 use crate::constants::Constants;
 
 /// Bytes of a word of registers; narrower elements take one each once they are converted.
 pub const WORD_BYTES: i64 = 4;
 /// Columns whose statistics lie in a line or two of memory, at most.
 const FEW_COLUMNS: i64 = 64;
+/// Bytes of a state of a column from which on folding is more work than reading.
+const WORK_STATE: i64 = 32;
+/// Elements of rows of which a warp asks for several rows at once.
+const LONG_ROW: i64 = 128;
 /// Neighbours of an access, at most, whose statistics come from several lines.
 const LANES_APART: i64 = 2;
 
@@ -40,7 +44,17 @@ impl Facts<'_> {
         while n_outer > 0 && extent % lanes != 0 {
             lanes /= 2;
         }
-        for array in 0..n_arrays {
+        // One element for the whole row is no access of neighbours. Where it is a mask's, threads with an element each leave out what
+        // the whole row is of; of wide ones a warp asks for as much as memory gives at once, and large states are work enough.
+        let are_neighbours = |array: &usize| inner.strides[*array] != 0 || inner.extent == 1;
+        let skips = self.spec.mask && inner.extent > 1 && inner.strides[self.spec.inputs.len()] == 0;
+        let is_long = !inner.is_reduced() || inner.extent > LONG_ROW;
+        let is_work = !inner.is_reduced() && state_bytes(&self.spec.reducer) >= WORK_STATE;
+        let is_wide = is_work || self.spec.inputs.iter().all(|dtype| dtype.bytes() as i64 >= WORD_BYTES);
+        if skips && is_long && is_wide || !(0..n_arrays).any(|array| inner.strides[array] == 1) {
+            return 1;
+        }
+        for array in (0..n_arrays).filter(are_neighbours) {
             if inner.strides[array] != 1 {
                 return 1;
             }

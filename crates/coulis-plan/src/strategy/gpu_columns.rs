@@ -249,7 +249,10 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let in_last = chunks > 1 && outer == 1 && are_apart && is_short && are_alike;
     let is_close = is_close(of_block, lanes * state, BUSY_THREADS);
     let has_guards = run == 1 && row % tile != 0;
-    let held = if are_parts || chunks > 1 && (bytes == 1 || (is_close || has_guards) && !facts.is_narrow()) {
+    // Left to the compiler, what is read of one array is folded before more of another is asked for.
+    let reads_several = run == 1 && facts.spec.inputs.len() > 1;
+    let is_dear = bytes == 1 || (is_close || has_guards) && !facts.is_narrow() || reads_several;
+    let held = if are_parts || chunks > 1 && is_dear {
         resident
     } else if chunks == 1 && run > 1 && is_large && !facts.is_narrow() {
         // What a run walks again stays in registers. Guards take more, and of blocks of many threads one fewer is much.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use coulis_ir::remark::ASYNC_COPY;
-use coulis_ir::{Attr, MemScope, ThreadTag};
+use coulis_ir::{Attr, Expr, MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar, Tensor};
 
@@ -151,9 +151,13 @@ pub fn fold_by_threads(
     if lane.is_none() {
         return Ok(mine);
     }
-    // A count under a mask reads the mask alone.
+    // A count under a mask reads the mask alone. One element for a whole row is no word.
     let read = s.stage(mine)?.reads();
-    for input in inputs.iter().filter(|input| read.contains(input.buffer())) {
+    let is_word = |input: &&Tensor| {
+        let strides = &input.buffer().strides;
+        read.contains(input.buffer()) && strides.last().and_then(Expr::as_int) != Some(0)
+    };
+    for input in inputs.iter().filter(is_word) {
         if sketch.asks_first {
             let words = own_words(s, input, &[mine], input.shape().len() - 1, sketch)?;
             s.compute_at(words, mine, &loop_step)?;

@@ -1,8 +1,10 @@
 //! `warp_shuffle`: groups within one warp fold by shuffles at halving distances; lane 0 of a group sends its total back.
 //!
 //! The mask names the lanes of the calling thread's group and is made from its number, so that groups of one warp do not
-//! wait for each other and no lane is named that does not come. Where the group's size is no power of two, a lane
-//! combines what it received only if that came from its own group.
+//! wait for each other and no lane is named that does not come. Of small groups it names all lanes of the warp where whole
+//! warps come: masks that differ within a warp are compared by an instruction that takes some ten cycles for each of them
+//! (`MATCH.ANY` of `sm_90`). Where the group's size is no power of two, a lane combines what it received only if that came from
+//! its own group.
 //!
 //! Source: seed 003, listing 6, whose mask shifts past the warp and is repaired here.
 
@@ -38,11 +40,17 @@ pub const VARIANT: Variant = Variant {
              do not combine",
         ),
         ("width of a state", "one shuffle a field and step; types of 1 and 2 bytes travel in 4"),
-        ("place in the warp", "the mask names the lanes of the own group only"),
+        (
+            "place in the warp",
+            "the mask names the lanes of the own group only, or all lanes of a whole warp of more than two groups",
+        ),
         ("`accum=True`", "old values are read before the fold and combined after it"),
     ],
     emit,
 };
+
+/// Groups of a warp whose masks are compared in little time.
+const FEW_GROUPS: u32 = 2;
 
 fn steps(facts: &Facts) -> Result<Steps, String> {
     facts.groups.as_ref().map(|groups| Steps::tree(groups.size().into())).map_err(Clone::clone)
@@ -66,7 +74,15 @@ pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Re
         false => first.clone().floormod(crate::block::constant(warp)),
     };
     let whole_warp = groups.size() == warp;
-    let bits = mask_of(groups.size(), &if whole_warp { crate::block::constant(0) } else { first_lane }, warp);
+    let are_many = redux.is_none() && groups.size() * FEW_GROUPS < warp;
+    let are_whole = || {
+        facts.block.n_threads().is_multiple_of(warp)
+            && facts.active.split_by(|thread| thread / warp).is_none()
+    };
+    let bits = match whole_warp || are_many && are_whole() {
+        true => mask_of(warp, &crate::block::constant(0), warp),
+        false => mask_of(groups.size(), &first_lane, warp),
+    };
     let tree = ShuffleTree {
         n_lanes: groups.size(),
         member: groups.member(facts.block),

@@ -35,7 +35,6 @@ typedef u16x16 u16x16_u __attribute__((aligned(2), may_alias));
 typedef f32x8 f32x8_u __attribute__((aligned(4), may_alias));
 typedef f32x16 f32x16_u __attribute__((aligned(4), may_alias));
 typedef f64x8 f64x8_u __attribute__((aligned(8), may_alias));
-static inline __attribute__((always_inline)) f64x8 cx_load_f64x8(const f64 *p) { return *(const f64x8_u *)p; }
 static inline __attribute__((always_inline)) u32x16 cx_convert_u16x16_u32(u16x16 a) {
 #ifdef CX_GCC_AVX512
     return (u32x16)__builtin_ia32_pmovzxwd512_mask((i16x16)a, (i32x16){0}, -1);
@@ -82,6 +81,14 @@ static inline __attribute__((always_inline)) f32x8 cx_kept1_of16_f32x8(const f32
     return __builtin_shufflevector(*a, *a, 8, 9, 10, 11, 12, 13, 14, 15);
 #endif
 }
+static inline __attribute__((always_inline)) f64x8 cx_load_f64x8(const f64 *p) { return *(const f64x8_u *)p; }
+static inline __attribute__((always_inline)) f64x8 cx_add_exact_f64x8(f64x8 a, f64x8 b, f64x8 c) {
+#if defined(CX_GCC_AVX512)
+    return __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4);
+#else
+    return a * b + c;
+#endif
+}
 static inline __attribute__((always_inline)) void cx_store_f64x8(f64 *p, f64x8 v) { *(f64x8_u *)p = v; }
 static inline __attribute__((always_inline)) void cx_store_f32x16(f32 *p, f32x16 v) { *(f32x16_u *)p = v; }
 
@@ -97,8 +104,10 @@ i32 coulis_sixteenths(void *const *buf, const i64 *scalar, coulis_parallel_for p
     cx_keep_f32x16(&t_2);
     const f64x8 t_3 = cx_convert_f32x8_f64(cx_kept0_of16_f32x8(&t_2));
     const f64x8 t_4 = cx_convert_f32x8_f64(cx_kept1_of16_f32x8(&t_2));
-    cx_store_f64x8(Q, cx_load_f64x8(Q) + t_3 * t_3);
-    cx_store_f64x8(Q + 8, cx_load_f64x8(Q + 8) + t_4 * t_4);
+    const f64x8 t_5 = t_3;
+    const f64x8 t_6 = t_4;
+    cx_store_f64x8(Q, cx_add_exact_f64x8(t_5, t_5, cx_load_f64x8(Q)));
+    cx_store_f64x8(Q + 8, cx_add_exact_f64x8(t_6, t_6, cx_load_f64x8(Q + 8)));
     cx_store_f32x16(S, cx_add_exact_f32x16(t, cx_splat_f32x16(0.0625f), t_1));
     return failed;
 }
