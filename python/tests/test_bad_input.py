@@ -10,6 +10,18 @@ from coulis import te
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
+ON_A_GPU = "a, b = s[O].split(i0, factor=2)\ns[O].bind(b, \"threadIdx.x\")"
+
+
+def placeholder():
+    return coulis.te.placeholder((3,), name="P")
+
+
+def normalized_by_a_tensor():
+    by = coulis.normalization(map=lambda v, m: v * m + placeholder()[0], statistics=["mean"], name="by")
+    return by(X)
+
+
 CASES = [
     (ValueError, "inhomogeneous", lambda: coulis.sum([[1], [1, 2]])),
     (TypeError, "legal element types", lambda: coulis.sum(np.array([object()]))),
@@ -61,6 +73,14 @@ CASES = [
     (ValueError, "positions up to 299, and int8 holds -128 to 127", lambda: coulis.argmax(np.arange(300.0), dtype="int8")),
     (ValueError, "positions up to 299", lambda: coulis.reduce(np.arange(300.0), ["sum", "argmin"], dtype={"argmin": "int8"})),
     (ValueError, "numbers up to 300", lambda: coulis.count(np.arange(300.0), dtype="uint8")),
+    (ValueError, "every integer up to 256 only", lambda: coulis.reduce(np.ones(3001), "count", dtype="bfloat16")),
+    (ValueError, "every integer up to 2048 only", lambda: coulis.count_nonzero(np.ones(3001), dtype="float16")),
+    (ValueError, "`P`, which is none of its elements", lambda: coulis.sum(X, prologue=lambda a: a + placeholder()[0])),
+    (ValueError, "`P`, which is none of its parameters", lambda: normalized_by_a_tensor()),
+    (ValueError, "a, b, c, and it gives 2", lambda: coulis.sum(X, 1, plan="a, b, c = s[S].split(k0, factor=2)")),
+    (ValueError, "k0, k0, and it gives 2", lambda: coulis.sum(X, 1, plan="k0, k0 = s[S].split(k0, factor=2)")),
+    (ValueError, "x, and it gives 0", lambda: coulis.sum(X, 1, plan="x = s[S].reorder(i0, k0)")),
+    (ValueError, "binds `b` of `O` to threadIdx.x.*sim and cuda", lambda: coulis.sum(X, 1, plan=ON_A_GPU, device="cpu")),
     (TypeError, "one number for every output.* of shape", lambda: coulis.reduce(X, "max", 1, init=np.zeros(2))),
     (TypeError, "one number for every output", lambda: coulis.reduce(X, "max", 1, init=np.zeros(1))),
     (TypeError, "one number for every output", lambda: coulis.max(X, init="zero")),

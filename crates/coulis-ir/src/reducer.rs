@@ -5,9 +5,9 @@
 //! parts' fields, equal ones kept once. Source: contract N16, seeds 003 and 004.
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Intrinsic, Var};
+use crate::expr::{Expr, Intrinsic, Node, Var};
 use crate::hash::FastMap;
-use crate::visit::{substitute_expr, uses_any};
+use crate::visit::{for_each_expr, substitute_expr, uses_any};
 
 /// One component of a state.
 #[derive(Clone, Debug, PartialEq)]
@@ -312,6 +312,21 @@ impl Lambda {
         assert_eq!(self.params.len(), args.len(), "a lambda of {} parameters", self.params.len());
         let map: FastMap<Var, Expr> = self.params.iter().cloned().zip(args.iter().cloned()).collect();
         self.body.iter().map(|e| substitute_expr(e, &map)).collect()
+    }
+}
+
+impl Lambda {
+    /// The name of a variable or of memory that the body reads and that is none of the parameters, if there is one.
+    pub fn stranger(&self) -> Option<String> {
+        let mut found = None;
+        for value in &self.body {
+            for_each_expr(value, &mut |e| match e.node() {
+                Node::Var(var) if !self.params.contains(var) => found = Some(var.name().to_owned()),
+                Node::Load(buffer, _) => found = Some(buffer.name.clone()),
+                _ => {}
+            });
+        }
+        found
     }
 }
 

@@ -107,6 +107,27 @@ impl Around {
         uses_any(&known.simplify(&substitute_expr(&value, &split)), &places)
     }
 
+    /// The value for each thread of a block, where what else is in it is taken for 0; `None` where memory is read.
+    pub(crate) fn values(
+        &self,
+        expr: &Expr,
+        block: &Block,
+        launches: &[(ThreadTag, Var, Expr)],
+    ) -> Option<Vec<Value>> {
+        let value = substitute_expr(expr, &self.names);
+        if self.is_loaded(&value) {
+            return None;
+        }
+        let mut env = Env::new();
+        for_each_expr(&value, &mut |e| {
+            if let Some(var) = e.as_var() {
+                env.set(var, Value::Int(0));
+            }
+        });
+        let of = Of { around: self, block, launches, warp: 1 };
+        of.for_threads(&value, env)
+    }
+
     fn is_loaded(&self, expr: &Expr) -> bool {
         let mut loads = false;
         for_each_expr(expr, &mut |e| {
@@ -185,8 +206,13 @@ impl Of<'_> {
 
     /// For each thread whether the condition holds (or fails), where its number decides.
     fn passes(&self, cond: &Expr, holds: bool) -> Option<Vec<bool>> {
-        let mut env = Env::new();
-        let mut passes = |thread: u32| {
+        let values = self.for_threads(cond, Env::new())?;
+        Some(values.iter().map(|value| value.is_true() == holds).collect())
+    }
+
+    /// The value for each thread, where its number and `env` decide.
+    fn for_threads(&self, expr: &Expr, mut env: Env) -> Option<Vec<Value>> {
+        let mut value_for = |thread: u32| {
             for (index, weight) in self.block.indices() {
                 let value = thread / weight % index.extent;
                 env.set(&index.var, Value::Int(i128::from(value)));
@@ -196,9 +222,9 @@ impl Of<'_> {
                     env.set(var, Value::Int(0));
                 }
             }
-            Some(eval_expr(cond, &mut env).ok()?.is_true() == holds)
+            eval_expr(expr, &mut env).ok()
         };
-        (0..self.block.n_threads()).map(&mut passes).collect()
+        (0..self.block.n_threads()).map(&mut value_for).collect()
     }
 
     /// Consecutive threads, aligned at multiples of their number, for which the value is surely the same.

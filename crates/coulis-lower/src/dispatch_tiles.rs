@@ -9,10 +9,12 @@ use coulis_ir::expr::{Expr, Var};
 use coulis_ir::remark::{IN_PLACE, SYNCHRONIZED};
 use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::{for_each_stmt, rewrite_stmt};
-use coulis_ir::{Attr, Buffer, ExecScope, Form, Kernel, Stmt, SyncKind, Target, ThreadTag, TileCall};
+use coulis_ir::{
+    Attr, Buffer, ExecScope, Form, Kernel, MemScope, Stmt, SyncKind, Target, ThreadTag, TileCall,
+};
 use coulis_tile::{
-    Block, Call, Cluster, CopyFacts, CopyOp, Emitted, Facts, NamedBarriers, ReduceOp, Row, ThreadIndex,
-    TileError,
+    Block, Call, Cluster, CopyFacts, CopyOp, Emitted, Facts, NamedBarriers, Operand, ReduceOp, Row,
+    ThreadIndex, TileError,
 };
 
 use crate::active_threads::Around;
@@ -190,6 +192,7 @@ impl<'a> Dispatch<'a> {
             operand.differs_in_cluster = mins.any(|min| self.around.differs_in_cluster(min, &self.launches));
         }
         check_regions(call)?;
+        self.check_alike(call, &seen)?;
         let rows = match &call.op {
             TileOp::Copy => {
                 let facts = CopyFacts { call: seen };
@@ -216,6 +219,25 @@ impl<'a> Dispatch<'a> {
         };
         self.explained.push((call.clone(), rows));
         Ok(None)
+    }
+
+    /// Refuses parts of memory that begin elsewhere for some of the threads that do the call together.
+    fn check_alike(&self, call: &TileCall, seen: &Call) -> Result<(), LowerError> {
+        let n_together = seen.scope_threads();
+        let in_memory = |operand: &&Operand| !operand.is_spread && operand.scope() != MemScope::Local;
+        for operand in seen.dsts.iter().chain(&seen.srcs).filter(in_memory) {
+            for (dim, (min, _)) in operand.region.ranges.iter().enumerate() {
+                let values = self.around.values(min, seen.block, &self.launches).unwrap_or_default();
+                let come = (0u32..).zip(&values).filter(|(thread, _)| seen.active.may_come(*thread));
+                let come: Vec<_> = come.map(|(thread, value)| (thread / n_together, value)).collect();
+                if come.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1) {
+                    let (buffer, scope) = (operand.region.buffer.name.clone(), call.scope.name());
+                    let min = coulis_ir::print::print_expr(min);
+                    return Err(LowerError::from(TileError::Differs { buffer, dim, min, scope }));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The index of blocks that all do the call with the same destinations, where there is one.

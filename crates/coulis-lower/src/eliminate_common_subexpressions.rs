@@ -2,7 +2,8 @@
 //!
 //! From the outermost statement inwards, the largest computations of a statement are looked at first. One that
 //! occurs at least twice, and whose variables are all loop indices, lets or scalar parameters, is bound around the
-//! statement; one that is bound already is replaced; of any other, the parts are looked at. A loop or branch reports
+//! statement; one that is bound already is replaced; of any other, the parts are looked at. What has no variable in it, as
+//! a constant that is no number, is for the compiler. A loop or branch reports
 //! only what two of its header and bodies share, so that nothing moves out of a branch for the branch's sake.
 //! Computations that read memory or call functions are left, as are those over sizes, strides and thread indices:
 //! this is what seed 003's listings 2 and 3 show. Unlike the reference nothing is bound inside a condition. Names nest, so
@@ -168,11 +169,12 @@ impl Names {
     }
 
     fn may_bind(&self, expr: &Expr) -> bool {
-        let mut legal = true;
+        let (mut legal, mut varies) = (true, false);
         for_each_expr(expr, &mut |e| {
             legal &= !may_trap(e) && e.as_var().is_none_or(|v| self.scope.contains(v));
+            varies |= e.as_var().is_some();
         });
-        legal
+        legal && varies
     }
 
     fn fact(&mut self, expr: &Expr) -> Fact {

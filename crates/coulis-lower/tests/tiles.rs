@@ -266,3 +266,24 @@ fn a_block_of_an_unknown_size_is_refused() {
         "threads that work together need a constant number of `threadIdx.x`, got `n`"
     );
 }
+
+#[test]
+fn parts_that_differ_between_threads_of_one_call_are_refused() {
+    let text = r#"
+@T.prim_func
+def diagonal(A: T.Buffer((8, 256), "float32"), B: T.Buffer((8,), "float32")):
+  tx = T.launch_thread("threadIdx.x", 128)
+  Tx.cta.copy(B[0:8], A[0:8, tx])
+"#;
+    let target = Target::cuda("sm_90a").expect("known");
+    let options = Options { target: &target, simple_mode: false };
+    let error =
+        lower(parsed(text), &options, &mut |_, _| {}).map(|_| ()).expect_err("one place for each thread");
+    let wanted = "the part of `A` begins at `tx` along dimension 1, which differs between threads";
+    assert!(error.to_string().contains(wanted), "{error}");
+    // What is one for the threads of a warp is a place of a warp's call, and of no block's.
+    let by_warps = text.replace("A[0:8, tx]", "A[0:8, tx // 32]");
+    assert!(lower(parsed(&by_warps), &options, &mut |_, _| {}).is_err());
+    let of_warps = by_warps.replace("Tx.cta", "Tx.warp");
+    lower(parsed(&of_warps), &options, &mut |_, _| {}).map(|_| ()).expect("one place for each warp");
+}

@@ -40,6 +40,18 @@ pub enum PlanError {
         /// The stage.
         stage: String,
     },
+    /// A trace for a machine of another kind.
+    #[error(
+        "the trace binds `{axis}` of `{stage}` to {tag}, and the CPU runs loops; legal devices are sim and cuda"
+    )]
+    Threads {
+        /// The stage.
+        stage: String,
+        /// Its axis.
+        axis: String,
+        /// The index that it is bound to.
+        tag: &'static str,
+    },
     /// A primitive refused.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
@@ -149,13 +161,23 @@ pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Pla
 }
 
 /// A schedule made by the steps of a trace instead of a strategy. `sketch` says which extents are constants, as the
-/// trace may count on them.
-pub fn replay(spec: &Spec, sketch: &Sketch, steps: &[Step]) -> Result<Planned, PlanError> {
+/// trace may count on them. A `machine` without threads takes no trace that binds axes to them.
+pub fn replay(spec: &Spec, sketch: &Sketch, machine: Machine, steps: &[Step]) -> Result<Planned, PlanError> {
     let statement = build(spec, &sketch.constant, sketch.folds(), sketch.map.spreads())?;
     let mut schedule = Schedule::of(&statement.program);
     for (position, step) in steps.iter().enumerate() {
         let misfit = |source| PlanError::Step { number: position + 1, n_steps: steps.len(), source };
         schedule.apply(step.clone()).map_err(misfit)?;
+    }
+    let mut bound = schedule.stages().iter().flat_map(|stage| {
+        let tags = stage.leaves().iter().filter_map(|axis| Some((stage, axis, stage.thread_of(axis)?)));
+        tags.collect::<Vec<_>>()
+    });
+    if machine == Machine::Loops
+        && let Some((stage, axis, tag)) = bound.next()
+    {
+        let (stage, axis) = (stage.name().to_owned(), stage.axis_name(axis));
+        return Err(PlanError::Threads { stage, axis, tag: tag.name() });
     }
     if let Some(stage) = schedule.stages().iter().find(|stage| stage.stores_some()) {
         return Err(PlanError::Predicate { stage: stage.name().to_owned() });

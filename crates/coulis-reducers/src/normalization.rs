@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use coulis_ir::eval::{EvalError, Value, eval_expr, eval_lambda};
-use coulis_ir::visit::{for_each_expr, uses_any};
+use coulis_ir::visit::uses_any;
 use coulis_ir::{DType, Expr, Field, Lambda, NanPolicy, Reducer, Var};
 
 use crate::catalogue::find;
@@ -432,16 +432,11 @@ impl<'a> Parts<'a> {
         }
         let vars_beside = self.beside.iter().map(|(_, var)| var);
         let params: Vec<Var> = self.elements.iter().chain(&row_vars).chain(vars_beside).cloned().collect();
-        let mut stranger = None;
-        for_each_expr(&value, &mut |e| {
-            if let Some(var) = e.as_var().filter(|var| !params.contains(var)) {
-                stranger = Some(var.name().to_owned());
-            }
-        });
-        if let Some(found) = stranger {
+        let map = Lambda { params, body: vec![value] };
+        if let Some(found) = map.stranger() {
             return Err(NormalizationError::Stranger { normalization: self.name, found });
         }
-        if !uses_any(&value, &row_vars) {
+        if !uses_any(&map.body[0], &row_vars) {
             let names: Vec<&str> = row_vars.iter().map(Var::name).collect();
             return Err(NormalizationError::Unread {
                 normalization: self.name,
@@ -460,9 +455,9 @@ impl<'a> Parts<'a> {
             bound: bound.map(|(factor, scale)| MapBound {
                 factor,
                 eps,
-                scale: Lambda { params: params.clone(), body: vec![scale] },
+                scale: Lambda { params: map.params.clone(), body: vec![scale] },
             }),
-            map: Lambda { params, body: vec![value] },
+            map,
             staged,
             name: self.name,
         })

@@ -19,8 +19,8 @@ pub enum RuntimeError {
     },
     /// The kernel is of a machine that is not here.
     #[error(
-        "kernel `{kernel}` was made for {arch}, which is named and not opened: plans and texts are made for it, \
-         results are not"
+        "kernel `{kernel}` was made for {arch}, which is named and not opened: its plan and its texts may be asked for; \
+         results come from devices that are here, of cuda, sim and cpu"
     )]
     Elsewhere {
         /// Kernel name.

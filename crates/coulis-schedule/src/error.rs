@@ -58,6 +58,18 @@ pub enum ScheduleError {
         /// Names of the primitives.
         legal: Vec<String>,
     },
+    /// Names that are not one for each value that a primitive gives.
+    #[error(
+        "{primitive}: the names to the left of `=` are {names}, and it gives {n_values} value(s), which are named one by one or not at all"
+    )]
+    Names {
+        /// The primitive.
+        primitive: &'static str,
+        /// The names.
+        names: String,
+        /// How many values it gives.
+        n_values: usize,
+    },
     /// No such axis in the stage.
     #[error(
         "{primitive}: `{axis}` is not an axis of `{stage}`{}; its axes are {}",

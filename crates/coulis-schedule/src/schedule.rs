@@ -348,25 +348,56 @@ impl Schedule {
     ) -> Result<(P::Output, Vec<Value>), ScheduleError> {
         call.check(self)?;
         let mut step = call.step(self);
-        let before = (self.stages.clone(), self.next_id, self.bound.len(), self.trace.len());
-        let n_gone = self.gone.len();
+        let before = Before {
+            stages: self.stages.clone(),
+            next_id: self.next_id,
+            n_bound: self.bound.len(),
+            n_steps: self.trace.len(),
+            n_gone: self.gone.len(),
+        };
         let output = match call.apply(self) {
             Ok(output) => output,
             Err(error) => {
-                (self.stages, self.next_id) = (before.0, before.1);
-                self.bound.truncate(before.2);
-                self.trace.truncate(before.3);
-                self.gone.truncate(n_gone);
+                self.restore(before);
                 return Err(error);
             }
         };
         let values = primitive::Results::values(&output);
+        if let Some(names) = misnamed(given, values.len()) {
+            self.restore(before);
+            return Err(ScheduleError::Names { primitive: P::ENTRY.name, names, n_values: values.len() });
+        }
         step.results = values.iter().map(|v| self.value_name(v)).collect();
         self.bind_names(&step.results, &values);
         self.bind_names(given, &values);
         self.trace.push(step);
         Ok((output, values))
     }
+}
+
+/// What a step that is refused leaves as it was.
+struct Before {
+    stages: Vec<Arc<Stage>>,
+    next_id: u32,
+    n_bound: usize,
+    n_steps: usize,
+    n_gone: usize,
+}
+
+impl Schedule {
+    fn restore(&mut self, before: Before) {
+        (self.stages, self.next_id) = (before.stages, before.next_id);
+        self.bound.truncate(before.n_bound);
+        self.trace.truncate(before.n_steps);
+        self.gone.truncate(before.n_gone);
+    }
+}
+
+/// The names in words, where they are not one for each of so many values, each another.
+fn misnamed(given: &[String], n_values: usize) -> Option<String> {
+    let is_twice = |(at, name): (usize, &String)| given[..at].contains(name);
+    let is_wrong = given.len() != n_values || given.iter().enumerate().any(is_twice);
+    (!given.is_empty() && is_wrong).then(|| given.join(", "))
 }
 
 /// Values of variables, by variable.

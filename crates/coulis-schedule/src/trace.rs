@@ -102,7 +102,7 @@ fn rank(op: BinaryOp) -> u8 {
 /// One call of a primitive: `k_outer, k_inner = s[B].split(k, factor=16)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Names given to the results, in order; may be fewer than there are.
+    /// Names given to the results, in order: none, or as many as there are.
     pub results: Vec<String>,
     /// The stage in `s[B].f(...)`; `None` for `s.f(...)`.
     pub object: Option<String>,

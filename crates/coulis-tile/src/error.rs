@@ -164,6 +164,21 @@ pub enum TileError {
         /// Extent of the dimension.
         whole: i128,
     },
+    /// A part of a buffer that begins elsewhere for some of the threads which do the call together.
+    #[error(
+        "the part of `{buffer}` begins at `{min}` along dimension {dim}, which differs between threads that do the call together; \
+         legal are parts that are one for all threads of a {scope}, and calls of one thread"
+    )]
+    Differs {
+        /// The buffer.
+        buffer: String,
+        /// The dimension.
+        dim: usize,
+        /// Where the part begins, as text.
+        min: String,
+        /// Scope of the call.
+        scope: &'static str,
+    },
     /// A layout whose addresses are not counted upwards.
     #[error(
         "the strides and offsets of a layout are to be at least 0, and `{buffer}` has the layout `{layout}`"

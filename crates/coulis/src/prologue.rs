@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use coulis_ir::simplify::narrow_integers;
-use coulis_ir::visit::for_each_expr;
 use coulis_ir::{DType, Expr, Lambda, Var};
 
 use crate::error::Error;
@@ -114,19 +113,12 @@ impl Prologue {
             if value.lanes() != 1 {
                 return refused(format!("a prologue gives scalars, got {}", value.ty()));
             }
-            let mut stranger = None;
-            for_each_expr(value, &mut |e| {
-                if let Some(var) = e.as_var()
-                    && !params.contains(var)
-                {
-                    stranger = Some(var.name().to_owned());
-                }
-            });
-            if let Some(name) = stranger {
-                return refused(format!("the prologue uses `{name}`, which is none of its elements"));
-            }
         }
-        Ok(Lambda { params, body })
+        let lambda = Lambda { params, body };
+        match lambda.stranger() {
+            Some(name) => refused(format!("the prologue uses `{name}`, which is none of its elements")),
+            None => Ok(lambda),
+        }
     }
 }
 

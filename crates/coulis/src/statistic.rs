@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use coulis_ir::print::print_reducer;
 use coulis_ir::visit::{for_each_expr, uses_any};
-use coulis_ir::{Claims, DType, Expr, Lambda, Node, Reducer};
+use coulis_ir::{Claims, DType, Expr, Node, Reducer};
 use coulis_reducers::{ClaimError, Empty, Entry, commutes_on_ties, spot_check, with_places};
 
 use crate::error::Error;
@@ -53,7 +53,7 @@ impl OwnReducer {
         for (what, lambda) in
             [("lift", &reducer.lift), ("combine", &reducer.combine), ("finish", &reducer.finish)]
         {
-            if let Some(found) = stranger(lambda) {
+            if let Some(found) = lambda.stranger() {
                 let message =
                     format!("`{what}` of reducer `{name}` uses `{found}`, which is not its parameter");
                 return refused(message);
@@ -109,21 +109,6 @@ fn told_apart(reducer: Reducer) -> Result<Reducer, ClaimError> {
         let claims = Claims { commutative: false, ..reducer.claims };
         Reducer { claims, ..reducer }
     }))
-}
-
-/// A variable of the body that is not among the parameters.
-fn stranger(lambda: &Lambda) -> Option<String> {
-    let mut found = None;
-    for expr in &lambda.body {
-        for_each_expr(expr, &mut |e| {
-            if let Some(var) = e.as_var()
-                && !lambda.params.contains(var)
-            {
-                found = Some(var.name().to_owned());
-            }
-        });
-    }
-    found
 }
 
 /// What is computed with values of a type that they are only stored in, and what to do instead, in words.

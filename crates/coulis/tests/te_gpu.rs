@@ -483,3 +483,20 @@ fn rows_past_the_end_of_a_slab_in_shared_memory_are_folded_again() {
         assert!(text.contains("T.allocate([16, 5]") || text.contains("T.allocate([80]"), "{text}");
     }
 }
+
+#[test]
+fn a_constant_that_is_no_number_is_used_as_often_as_one_likes() {
+    let a = input(&[c(32)], DType::F32, "A");
+    let endless = Expr::float(f64::INFINITY, DType::F32);
+    let nothing = &endless - &endless;
+    let b = compute(&[c(32)], "B", |i| {
+        let x = a.at((&i[0],));
+        Expr::if_then_else(x.clone().gt(f(2.0)), nothing.clone(), &x * &nothing)
+    })
+    .unwrap();
+    let mut s = schedule(&[b], &[a]);
+    let i = leaf(&s, "B", 0);
+    s.bind("B", &i, ThreadX).unwrap();
+    assert!(!gpu_text(&s).contains("cse_var"), "{}", gpu_text(&s));
+    run_everywhere(&s, &[]);
+}

@@ -174,7 +174,9 @@ mod tests {
             let spec = spec(name, ReducerRequest::new(&[DType::F32]), &[40, 4096], 0);
             let choice = choose(&spec, &cpu()).unwrap();
             let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
-            let again = replay(&spec, &choice.sketch, planned.schedule.trace().steps()).unwrap();
+            let again =
+                replay(&spec, &choice.sketch, choice.strategy.machine, planned.schedule.trace().steps())
+                    .unwrap();
             assert_eq!(again.schedule.trace().to_string(), planned.schedule.trace().to_string());
             let args = planned.statement.program.args();
             let kernel = coulis_schedule::build_nest(&planned.schedule, args, "reduce").unwrap();

@@ -248,7 +248,8 @@ pub(super) mod tests {
                 .unwrap();
         let text = coulis_ir::print::print_kernel(&kernel);
         assert_eq!(text.matches("T.exp").count(), 1, "{text}");
-        let again = replay(&spec, &choice.sketch, planned.schedule.trace().steps()).unwrap();
+        let again =
+            replay(&spec, &choice.sketch, choice.strategy.machine, planned.schedule.trace().steps()).unwrap();
         assert_eq!(again.schedule.trace().to_string(), planned.schedule.trace().to_string());
     }
 }

@@ -176,7 +176,7 @@ pub(super) fn schedule(call: &Call, request: &Request, chosen: Chosen) -> Result
         })?,
         Some(text) => {
             let steps = crate::trace::parse(text)?;
-            coulis_plan::replay(&call.spec, &sketch, &steps)?
+            coulis_plan::replay(&call.spec, &sketch, strategy.machine, &steps)?
         }
     };
     let name = if request.plan.is_some() { "replayed" } else { strategy.name };

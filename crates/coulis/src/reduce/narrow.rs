@@ -16,7 +16,8 @@ pub(super) fn refuse(statistics: &[Statistic], product: &Product, spec: &Spec) -
     let may_be_empty = spec.mask || spec.reducer.nan == NanPolicy::Ignore;
     let n = spec.problem.reduce_len;
     for (statistic, part) in statistics.iter().zip(&product.parts) {
-        let dtype = spec.outputs[part.results.end - 1].dtype;
+        let output = &spec.outputs[part.results.end - 1];
+        let dtype = output.dtype;
         let name = statistic.name();
         let refused = |what: &str, most: i64| {
             let message = format!(
@@ -25,7 +26,9 @@ pub(super) fn refuse(statistics: &[Statistic], product: &Product, spec: &Spec) -
             );
             Err(Error::user("reduce/dtype", message))
         };
-        if statistic.counts() && dtype.int_range().is_some() && !holds_integers(dtype, 0, n) {
+        // A part of a number, or what it is added to, is a float that is rounded as others are.
+        let is_scaled = dtype.is_float() && (output.alpha != 1.0 || output.beta != 0.0);
+        if statistic.counts() && !is_scaled && !holds_integers(dtype, 0, n) {
             return refused("numbers", n);
         }
         if !statistic.empty_index_is_error() {
