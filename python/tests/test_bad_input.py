@@ -80,7 +80,7 @@ CASES = [
     (ValueError, "a, b, c, and it gives 2", lambda: coulis.sum(X, 1, plan="a, b, c = s[S].split(k0, factor=2)")),
     (ValueError, "k0, k0, and it gives 2", lambda: coulis.sum(X, 1, plan="k0, k0 = s[S].split(k0, factor=2)")),
     (ValueError, "x, and it gives 0", lambda: coulis.sum(X, 1, plan="x = s[S].reorder(i0, k0)")),
-    (ValueError, "binds `b` of `O` to threadIdx.x.*sim and cuda", lambda: coulis.sum(X, 1, plan=ON_A_GPU, device="cpu")),
+    (ValueError, "binds `i0_inner` of `O` to threadIdx.x.*sim and cuda", lambda: coulis.sum(X, 1, plan=ON_A_GPU, device="cpu")),
     (TypeError, "one number for every output.* of shape", lambda: coulis.reduce(X, "max", 1, init=np.zeros(2))),
     (TypeError, "one number for every output", lambda: coulis.reduce(X, "max", 1, init=np.zeros(1))),
     (TypeError, "one number for every output", lambda: coulis.max(X, init="zero")),
