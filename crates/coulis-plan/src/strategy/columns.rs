@@ -8,6 +8,7 @@ use coulis_ir::{Attr, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
+use super::access::WORD_BYTES;
 use super::map_steps::root;
 use super::rows::{BUSY_OPERATIONS, ENOUGH_OPERATIONS};
 use super::steps::{ask_ahead, hint, place, stage_of, stream_results};
@@ -160,6 +161,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         }
         Some(_) | None => 1,
     };
+    // Rows that lie pages apart are in one set of the first cache: what a visit leaves of their lines is gone when the next one comes.
+    // Of wider elements, whose states are as wide or wider than a line, that costs less than registers that spill.
+    let line = LINE_BYTES / width;
+    let leaves_some = apart > 1 && 2 * lanes == line && i64::from(facts.target.vector_bytes) < LINE_BYTES;
+    let is_better_whole = leaves_some
+        && width < WORD_BYTES
+        && 2 * line * runs.state_bytes <= i64::from(facts.target.register_bytes)
+        && tile % line == 0
+        && tile / line > UNROLLED;
+    let lanes = if is_better_whole { line } else { lanes };
     // Along the vectors of a row, or along the rows where a row has only a few.
     let written_out = match runs.steps > ROWS_A_VISIT {
         _ if in_registers => held / lanes,

@@ -378,6 +378,17 @@ fn plans_ask_ahead_for_memory_but_not_for_caches() {
 }
 
 #[test]
+fn rows_that_push_each_other_out_of_the_first_cache_are_read_by_whole_lines() {
+    let lanes = |dtype: DType, vector_bytes: u32| {
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_length(1 << 18);
+        planned_for(&request, "mean", &[1 << 18, 256], &[0], &cpu(vector_bytes, 4)).1.lanes
+    };
+    assert_eq!(lanes(DType::F16, 32), 32);
+    assert_eq!(lanes(DType::F32, 32), 8);
+    assert_eq!(lanes(DType::F16, 64), 32);
+}
+
+#[test]
 fn results_that_no_cache_keeps_are_stored_past_them() {
     let streams = |shape: &[i64], axes: &[i64], vector_bytes: u32| {
         trace(shape, axes, vector_bytes).matches("\"stream\"").count()
