@@ -1,7 +1,7 @@
 //! From a call to a schedule.
 
-use coulis_ir::Target;
-use coulis_schedule::{Schedule, ScheduleError, Step};
+use coulis_ir::{Target, ThreadTag};
+use coulis_schedule::{Schedule, ScheduleError, Stage, Step};
 use coulis_tensor::TensorError;
 
 use crate::program::{Spec, Statement, build};
@@ -169,10 +169,11 @@ pub fn replay(spec: &Spec, sketch: &Sketch, machine: Machine, steps: &[Step]) ->
         let misfit = |source| PlanError::Step { number: position + 1, n_steps: steps.len(), source };
         schedule.apply(step.clone()).map_err(misfit)?;
     }
-    let mut bound = schedule.stages().iter().flat_map(|stage| {
-        let tags = stage.leaves().iter().filter_map(|axis| Some((stage, axis, stage.thread_of(axis)?)));
-        tags.collect::<Vec<_>>()
-    });
+    let tag_of = |stage: &Stage, axis| stage.thread_of(axis).filter(|tag| *tag != ThreadTag::VThread);
+    let mut bound = schedule
+        .stages()
+        .iter()
+        .filter_map(|stage| stage.leaves().iter().find_map(|axis| Some((stage, axis, tag_of(stage, axis)?))));
     if machine == Machine::Loops
         && let Some((stage, axis, tag)) = bound.next()
     {
