@@ -192,12 +192,12 @@ impl<'a> Dispatch<'a> {
             operand.differs_in_cluster = mins.any(|min| self.around.differs_in_cluster(min, &self.launches));
         }
         check_regions(call)?;
-        self.check_alike(call, &seen)?;
         let rows = match &call.op {
             TileOp::Copy => {
                 let facts = CopyFacts { call: seen };
                 if !self.only_explain {
                     let emitted = coulis_tile::dispatch::<CopyOp>(call, &facts)?.1;
+                    self.check_alike(call, &facts.call)?;
                     return Ok(Some(emitted));
                 }
                 coulis_tile::explain_call::<CopyOp>(call, &facts)?
@@ -206,6 +206,7 @@ impl<'a> Dispatch<'a> {
                 let facts = Facts::of(call, seen)?;
                 if !self.only_explain {
                     let mut emitted = coulis_tile::dispatch::<ReduceOp>(call, &facts)?.1;
+                    self.check_alike(call, &facts.call)?;
                     // The next iteration writes memory that threads of this one may still read. Other blocks do not: a
                     // barrier of the cluster ends what reads theirs.
                     if self.is_ordered && !emitted.shared.is_empty() && self.around.is_in_loop() {

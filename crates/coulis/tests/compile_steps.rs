@@ -96,7 +96,8 @@ fn plans_for_cpus_of_sizes_that_are_not_known_take_so_many_steps_and_give_so_man
         ("full_sum_f32", 6170, 870),
         ("full_argmax_f32", 8230, 1530),
         ("full_stats_f32", 5290, 2040),
-        ("nhwc_channel_f16", 4670, 740),
+        // By vectors of 32 bytes, which take whole lines.
+        ("nhwc_channel_f16", 5730, 1200),
         ("short_rows_f32", 1250, 550),
     ];
     check_limits(&TargetChoice::Cpu, &limits);

@@ -1,7 +1,7 @@
 # Four rows of eight threads: a warp holds them, each row with a mask of its own lanes.
 # test: lower after=dispatch_tiles target=sm_90a
 # check: red_buf0 = T.allocate([1], "float32", "local")
-# check: mask[0] = T.uint32(255) << T.Cast("uint32", ty * 8)
+# check: mask[0] = T.uint32(4294967295)
 # check: t0[0] = T.tvm_warp_shuffle_down(mask[0], red_buf0[0], 4, 32, 32)
 # check: red_buf0[0] = T.tvm_warp_shuffle(mask[0], red_buf0[0], ty * 8, 32, 32)
 # check: B[ty] = red_buf0[0]

@@ -10,7 +10,7 @@
 # check: turned[(round * 64 + tid) // 32 + (round * 64 + tid) % 32 * 8] = tile[(round * 64 + tid) // 32, (round * 64 + tid) % 32]
 # check: T.cuda.cta_sync()
 # check: across[0] = turned[tid // 8 + (tid % 8 * 4 + tid // 32) * 8]
-# check: mask[0] = T.uint32(255) << T.Cast("uint32", tid // 8 * 8 % 32)
+# check: mask[0] = T.uint32(4294967295)
 # check: t0[0] = T.tvm_warp_shuffle_down(mask[0], across[0], 4, 32, 32)
 # check: x: T.float32 = across[0]
 # check: B[bx, tid] = x
