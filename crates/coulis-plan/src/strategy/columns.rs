@@ -162,7 +162,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         Some(_) | None => 1,
     };
     // Rows that lie pages apart are in one set of the first cache: what a visit leaves of their lines is gone when the next one comes.
-    // Of wider elements, whose states are as wide or wider than a line, that costs less than registers that spill.
+    // Of 32-bit elements that costs less than whole lines of their states, which registers do not hold.
     let line = LINE_BYTES / width;
     let leaves_some = apart > 1 && 2 * lanes == line && i64::from(facts.target.vector_bytes) < LINE_BYTES;
     let is_better_whole = leaves_some

@@ -26,7 +26,7 @@ pub static STRATEGY: Strategy = Strategy {
 const MOST_ELEMENTS: i64 = 64;
 /// Bytes of a state, at most: one column is folded after another, so that a vector of its states stays in registers.
 const MOST_STATE_BYTES: i64 = 64;
-/// Columns that make up such a part of a vector are swift enough as vectors along them.
+/// Columns that make up more than a vector's half, as this divisor says, are swift enough as vectors along them.
 const PART: i64 = 2;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
