@@ -25,6 +25,13 @@ Measured.__doc__ = """What `bench` measured.
 """
 
 
+def _known(options, what):
+    """Refuses names of options that `reduce` does not have."""
+    unknown = sorted(set(options) - _OPTIONS)
+    if unknown:
+        raise TypeError(f"{what} takes no {', '.join(unknown)}; legal are {', '.join(sorted(_OPTIONS))}")
+
+
 class Plan:
     """How a reduction is run: a schedule, as text that can be edited.
 
@@ -76,7 +83,11 @@ class Plan:
         return "\n".join(lines)
 
     def __call__(self, x, **options):
-        """Reduces an array of the shape that was planned for."""
+        """Reduces an array of the shape that was planned for; options but `plan` may be other than those that were planned."""
+        kept = sorted({"ops", "axis", "plan"} & set(options))
+        if kept:
+            raise TypeError(f"a plan keeps its `{kept[0]}`; make one for the other with `coulis.plan`")
+        _known(options, "a call of a plan")
         return _reduce(x, self._ops, self._axis, **{**self._options, **options, "plan": self._trace})
 
     def __repr__(self):
@@ -109,9 +120,7 @@ def plan(x_or_shape: Any, ops: Any, axis: Any = None, *, x_dtype: Any = "float32
     >>> "s[" in p.trace
     True
     """
-    if not _OPTIONS.issuperset(options):
-        unknown = ", ".join(sorted(set(options) - _OPTIONS))
-        raise TypeError(f"a plan takes no {unknown}; legal are {', '.join(sorted(_OPTIONS))}")
+    _known(options, "a plan")
     return Plan(x_or_shape, x_dtype, ops, axis, options)
 
 

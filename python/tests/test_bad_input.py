@@ -234,12 +234,14 @@ def test_options_are_refused_in_the_words_of_the_caller():
         ({"alpha": {"sum": "2"}}, TypeError, "`alpha` is to be a real number, got an object of type `str`"),
         ({"beta": 10**400}, ValueError, "`beta` is larger than the largest float64"),
         ({"init": 10**400}, ValueError, "of 1329 bits, which is beyond every element type"),
+        ({"init": -(2**63) - 5}, ValueError, "`init` is -9223372036854775813, which is beyond every integer type"),
+        ({"plan": "import os"}, ValueError, "found another statement; legal here: a call"),
         ({"axis": 10**30}, coulis.AxisError, "axis 1000000000000000000000000000000 is out of range"),
         ({"axis": np.array([0, 1])}, TypeError, "`axis` is to be an integer, a tuple of integers or None, got an object of type `ndarray`"),
         ({"stream": "a"}, TypeError, "`stream` is to be a handle or a stream"),
         ({"stream": 0}, ValueError, "`stream` is for arrays in memory of a GPU, and those of this call are in that of the CPU"),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_an_option_of_a_wrong_kind_is_named(options, kind, words):
     with pytest.raises(kind, match=words):

@@ -87,6 +87,14 @@ def test_an_edited_plan_is_run_and_a_wrong_one_is_refused():
         coulis.plan(X, "sum", mask=X > 1)
     with pytest.raises(TypeError, match="shape"):
         coulis.plan("abc", "sum")
+    with pytest.raises(TypeError, match=r"a shape is of integers, got \(1.5, 3\)"):
+        coulis.plan((1.5, 3), "sum")
+    plan = coulis.plan(X, "sum", axis=1)
+    for option in ("axis", "ops", "plan"):
+        with pytest.raises(TypeError, match=f"a plan keeps its `{option}`"):
+            plan(X, **{option: 0})
+    with pytest.raises(TypeError, match="a call of a plan takes no mask; legal are acc_dtype"):
+        plan(X, mask=X > 1)
 
 
 def test_a_measurement_is_verified_and_has_a_rate():

@@ -189,6 +189,7 @@ def test_sizes_beyond_int32_are_refused_or_taken_by_the_wider_function():
     "make, kind, words",
     [
         (lambda A, B, s: coulis.build(s, [A, B], "metal"), ValueError, "there is no target `metal`; legal are"),
+        (lambda A, B, s: coulis.build(s, [A, B], "cpu -mcpu=native -size=3"), ValueError, "has no option `-size=3`; legal is -arch="),
         (lambda A, B, s: coulis.build(s, [A, B], "cuda -arch=sm_1"), ValueError, "there is no architecture `sm_1`"),
         (lambda A, B, s: coulis.build(s), TypeError, "with its parameters"),
         (lambda A, B, s: coulis.build(s, [A]), ValueError, "output `B` is not among the arguments"),

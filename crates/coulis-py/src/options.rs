@@ -225,6 +225,13 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
         }
         // No integer type has it, and floats may.
         return match index.extract::<f64>() {
+            // The least of `int64` is what some become that are less.
+            Ok(float) if float == i64::MIN as f64 => {
+                let message = format!(
+                    "`init` is {index}, which is beyond every integer type; where the result is a float, give one"
+                );
+                Err(PyValueError::new_err(message))
+            }
             Ok(float) => Ok(Scalar::Float(float)),
             Err(_) => {
                 let bits: u64 = index.call_method0("bit_length")?.extract()?;

@@ -46,8 +46,12 @@ fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Vec<D
         return Ok(inputs_of(x, None)?.into_iter().map(of_one).collect());
     }
     let Ok(shape) = x.extract::<Vec<i64>>() else {
-        let message =
-            format!("an array or a shape is wanted, got an object of type `{}`", x.get_type().name()?);
+        let message = match x.cast::<PyTuple>() {
+            Ok(_) => format!("a shape is of integers, got {x}"),
+            Err(_) => {
+                format!("an array or a shape is wanted, got an object of type `{}`", x.get_type().name()?)
+            }
+        };
         return Err(PyTypeError::new_err(message));
     };
     let strides = compact_strides(&shape);

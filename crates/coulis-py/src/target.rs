@@ -15,12 +15,57 @@ pub enum Target {
     Sim(u32),
 }
 
+/// Options of TVM's targets that are read and not used: what they say, coulis asks the machine for.
+///
+/// Source: TVM v0.13, `src/target/target_kind.cc`.
+const UNUSED: &[&str] = &[
+    "device",
+    "fast-math",
+    "from_device",
+    "host",
+    "keys",
+    "l2_cache_size_bytes",
+    "libs",
+    "link-params",
+    "mabi",
+    "mattr",
+    "max_num_threads",
+    "max_shared_memory_per_block",
+    "max_threads_per_block",
+    "mcpu",
+    "mfloat-abi",
+    "model",
+    "mtriple",
+    "num-cores",
+    "opt-level",
+    "registers_per_block",
+    "runtime",
+    "system-lib",
+    "tag",
+    "thread_warp_size",
+    "vector-width",
+];
+
 impl Target {
-    /// The machine of a name, which may carry options as TVM writes them; others than `-arch` say nothing here.
+    /// The machine of a name, which may carry options as TVM writes them; of those only `-arch` is used.
     pub fn named(name: &str, arch: Option<&str>) -> PyResult<Target> {
         let mut words = name.split_whitespace();
         let kind = words.next().unwrap_or_default();
-        let named = words.find_map(|word| word.strip_prefix("-arch="));
+        let mut named = None;
+        for word in words {
+            let option = word.trim_start_matches('-');
+            match option.split_once('=').unwrap_or((option, "")) {
+                ("arch", value) if word.starts_with('-') => named = Some(value),
+                (key, _) if word.starts_with('-') && UNUSED.contains(&key) => {}
+                _ => {
+                    let message = format!(
+                        "the target `{name}` has no option `{word}`; legal is -arch=, and read and not used are -{}",
+                        UNUSED.join(", -")
+                    );
+                    return Err(PyValueError::new_err(message));
+                }
+            }
+        }
         let arch = arch.or(named).map(str::to_owned);
         let target = match kind {
             "cpu" | "llvm" | "c" => Target::Cpu,

@@ -67,29 +67,15 @@ fn unknown(name: &str) -> UnknownReducer {
     let mut near: Vec<(usize, &'static str)> = CATALOGUE
         .iter()
         .map(|e| {
-            (if e.name.starts_with(&lower) && !lower.is_empty() { 1 } else { edits(&lower, e.name) }, e.name)
+            let is_start = e.name.starts_with(&lower) && !lower.is_empty();
+            // Two characters in the other order count as one edit.
+            (if is_start { 1 } else { strsim::osa_distance(&lower, e.name) }, e.name)
         })
-        .filter(|(distance, legal)| *distance <= 1 + legal.len() / 4)
+        .filter(|(distance, legal)| *distance <= 1 + legal.len() / 5)
         .collect();
     near.sort_by_key(|(distance, _)| *distance);
     let near = near.into_iter().map(|(_, name)| name).take(5).collect();
     UnknownReducer { name: name.to_owned(), near }
-}
-
-/// Number of insertions, deletions and substitutions of characters that turn one name into the other.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -111,9 +97,12 @@ mod tests {
         check("arg_max", "argmax");
         check("logsum", "logsumexp");
         check("Mean", "mean");
+        check("maen", "mean");
         let said = find("xyzzy").unwrap_err().to_string();
         assert!(said.starts_with("unknown reducer `xyzzy`; legal names are sum, "), "{said}");
         assert!(CATALOGUE.iter().all(|entry| said.contains(entry.name)), "{said}");
+        // Statistics that are no folds are no misspelled ones.
+        assert_eq!(find("median").unwrap_err().near, [""; 0]);
         let text = find("standard").unwrap_err().to_string();
         assert!(text.starts_with("unknown reducer `standard`; "), "{text}");
     }

@@ -51,7 +51,7 @@ pub enum ScheduleError {
         legal: Vec<String>,
     },
     /// No such primitive.
-    #[error("there is no primitive `{asked}`; the primitives are {}", list(legal))]
+    #[error("there is no primitive `{asked}`; the primitives are {}", legal.join(", "))]
     UnknownPrimitive {
         /// The name asked for.
         asked: String,

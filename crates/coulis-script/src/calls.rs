@@ -67,7 +67,7 @@ pub enum Value {
     Binary(&'static str, Box<Value>, Box<Value>),
 }
 
-/// The calls of a trace, a line each. Comments, blank lines and imports are dropped.
+/// The calls of a trace, a line each. Comments and blank lines are dropped.
 ///
 /// # Errors
 /// The first line that is not a call of the shapes above.
@@ -78,7 +78,7 @@ pub fn parse_calls(text: &str) -> Result<Vec<Call>, ParseError> {
         for line in lines {
             number += text.as_bytes()[at..line.range.start].iter().filter(|&&b| b == b'\n').count();
             at = line.range.start;
-            if !matches!(line.kind, LineKind::Import | LineKind::Pass) {
+            if !matches!(line.kind, LineKind::Pass) {
                 calls.push(call(line, number)?);
             }
         }
