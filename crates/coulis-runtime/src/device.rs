@@ -300,7 +300,7 @@ pub struct Info {
     pub device: &'static str,
     /// Where it came from.
     pub origin: Origin,
-    /// Seconds that `compile` took, emission included.
+    /// Seconds that the compiler took, or finding and loading what it made; those of the text before it aside.
     pub seconds: f64,
 }
 

@@ -124,14 +124,13 @@ impl Cuda {
 
     /// As [`Device::compile`], with the methods that only a GPU has.
     pub fn prepare(&self, kernel: &Checked) -> Result<Arc<CudaExecutable>, RuntimeError> {
-        let start = Instant::now();
         let name = &kernel.kernel().name;
         let at_emit = |error| RuntimeError::Emit { kernel: name.clone(), error };
         let dialect = dialect_named("cuda").map_err(at_emit)?;
         let module = emit_module(kernel, dialect).map_err(at_emit)?;
         let parameters = Parameter::all_of(kernel.kernel());
         // SAFETY: the text and what is said of its launches come from the emitter, for a checked kernel.
-        Ok(unsafe { self.load_since(start, name, module, parameters) }?)
+        Ok(unsafe { self.load(name, module, parameters) }?)
     }
 
     /// Makes a module ready to run that was not emitted for a checked kernel.
@@ -145,17 +144,7 @@ impl Cuda {
         module: Module,
         parameters: Vec<Parameter>,
     ) -> Result<Arc<CudaExecutable>, CudaError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.load_since(Instant::now(), name, module, parameters) }
-    }
-
-    unsafe fn load_since(
-        &self,
-        start: Instant,
-        name: &str,
-        module: Module,
-        parameters: Vec<Parameter>,
-    ) -> Result<Arc<CudaExecutable>, CudaError> {
+        let start = Instant::now();
         let (loaded, origin) = self.shared.module(name, &module)?;
         let seconds = start.elapsed().as_secs_f64();
         let info = Info { kernel: name.to_owned(), device: NAME, origin, seconds };

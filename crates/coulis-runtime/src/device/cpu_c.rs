@@ -127,12 +127,12 @@ impl CpuC {
         kernel: &Checked,
         ends_early: bool,
     ) -> Result<(Arc<dyn Executable>, Source, Key), RuntimeError> {
-        let start = Instant::now();
         let name = &kernel.kernel().name;
         let at_emit = |error| RuntimeError::Emit { kernel: name.clone(), error };
         let dialect = dialect_named("c").map_err(at_emit)?;
         let options = Options { ends_early, ..Options::for_target(&self.target) };
         let source = emit(kernel, dialect, options).map_err(at_emit)?;
+        let start = Instant::now();
         let key = self.key(&source);
         let mut origin = Origin::Memory;
         let (loaded, _) = library::loaded(&key, || {

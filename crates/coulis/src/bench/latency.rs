@@ -17,7 +17,7 @@ pub struct Latency {
     pub origin: &'static str,
     /// Seconds of the first call of the process: open the device, plan, lower, compile or load, launch.
     pub first_call: f64,
-    /// Seconds of that to emit and to compile or load the kernel.
+    /// Seconds of that to compile or load the kernel.
     pub compile: f64,
     /// Seconds to prepare the same call again.
     pub prepare_again: f64,

@@ -14,6 +14,10 @@ const SLOWER: f64 = 1.03;
 const SHARE: f64 = 0.97;
 /// Bytes from which a workload is large.
 const LARGE: f64 = 2e8;
+/// Milliseconds from a call to the text of its kernels.
+const PLANNING: f64 = 1.0;
+/// Milliseconds from the text to kernels that can be launched.
+const COMPILING: f64 = 300.0;
 
 /// A workload that coulis was timed on.
 struct Entry<'a> {
@@ -92,7 +96,9 @@ fn page(record: &Record) -> String {
          were timed. The floor is a device-to-device copy that moves as many bytes in all, timed in turn with coulis; \"share\" is the\n\
          floor over coulis' time, and \"of a read\" is the time of a kernel that reads as many bytes in all and does nothing with them over\n\
          coulis' time, timed in turn too: a copy ends with part of what it wrote in the cache, which a read does not. \"x best\" is\n\
-         how many times as fast as the fastest library coulis is, both timed in the same way (above 1: coulis is faster).\n",
+         how many times as fast as the fastest library coulis is, both timed in the same way (above 1: coulis is faster). \"planning\" is\n\
+         from the call to the kernels' text, the device being open, and \"compile\" from there to kernels that are loaded (in one\n\
+         process for all, of an empty cache).\n",
         versions.join("; ")
     );
     let stem = record.path().file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
@@ -102,9 +108,9 @@ fn page(record: &Record) -> String {
     for name in PEERS {
         let _ = write!(page, " {name} ms |");
     }
-    page += " best | x best | plan | compile ms | verified |\n|---|---|---|---|---|---:|---:|---:|---:|---:|";
+    page += " best | x best | plan | planning ms | compile ms | verified |\n|---|---|---|---|---|---:|---:|---:|---:|---:|";
     page += &"---:|".repeat(PEERS.len());
-    page += "---|---:|---|---:|---|\n";
+    page += "---|---:|---|---:|---:|---|\n";
     for row in record.rows() {
         line(&mut page, row, entries.iter().find(|entry| std::ptr::eq(entry.row, row)));
     }
@@ -163,6 +169,19 @@ fn summary(entries: &[Entry<'_>]) -> String {
         slower.len(),
         tell(&slower, &|entry| reads(entry))
     );
+    for (what, key, most) in [("planned", "planning_ms", PLANNING), ("compiled", "compile_ms", COMPILING)] {
+        let times: Vec<f64> = entries.iter().filter_map(|entry| entry.row.number(COULIS, key)).collect();
+        let longer = times.iter().filter(|ms| **ms > most).count();
+        let largest = times.iter().copied().fold(0.0, f64::max);
+        if !times.is_empty() {
+            let _ = writeln!(
+                text,
+                "- {what} in more than {most} ms: {longer} of {}, at most {largest:.1}, {} as a geometric mean",
+                times.len(),
+                number(geometric_mean(&times))
+            );
+        }
+    }
     text
 }
 
@@ -199,10 +218,11 @@ fn line(page: &mut String, row: &Row, entry: Option<&Entry<'_>>) {
     };
     let _ = writeln!(
         page,
-        " {} | {} | {} | {} | {verified} |",
+        " {} | {} | {} | {} | {} | {verified} |",
         entry.and_then(|entry| entry.best).map(|(name, _)| name).unwrap_or_default(),
         entry.and_then(Entry::lead).map(|lead| format!("{lead:.3}")).unwrap_or_default(),
         row.member(COULIS, "plan").as_str().unwrap_or_default(),
+        row.number(COULIS, "planning_ms").map(|ms| format!("{ms:.1}")).unwrap_or_default(),
         row.number(COULIS, "compile_ms").map(|ms| format!("{ms:.0}")).unwrap_or_default(),
     );
 }
