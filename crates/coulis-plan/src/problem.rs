@@ -47,6 +47,18 @@ impl Dim {
     }
 }
 
+/// One dimension of an array to which the innermost dimension of a problem is several: it is at
+/// `(index / every) % extent` of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// Steps of the problem's dimension for one of this.
+    pub every: i64,
+    /// Elements, before they begin anew.
+    pub extent: i64,
+    /// Elements of memory for a step.
+    pub stride: i64,
+}
+
 /// A reduction in canonical dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -62,6 +74,9 @@ pub struct Problem {
     pub axes: Vec<usize>,
     /// Where the loops begin: elements from the first one of each array, in the order of [`Dim::strides`].
     pub starts: Vec<i64>,
+    /// What the innermost dimension is to each array to which it is no one dimension, outermost first; its stride is 0 there. Empty
+    /// of others; see [`Problem::in_one_piece`].
+    pub parts: Vec<Vec<Part>>,
 }
 
 /// Why a reduction cannot be stated.
@@ -222,6 +237,38 @@ impl Problem {
         self
     }
 
+    /// The problem with the reduced dimensions at its end as one, where they are one piece of memory in the first array and not in
+    /// another (a mask of rows, a factor of each column): accesses of several neighbours then go on from row to row, and what the
+    /// other array has is found by quotient and remainder. Only where a row by itself has no accesses as wide, of `widest`
+    /// elements, or is all of one element of `mask`, the array of that number; and for folds in any order.
+    #[must_use]
+    pub fn in_one_piece(mut self, widest: i64, mask: Option<usize>) -> Problem {
+        let chains = |array: usize, pair: &[Dim]| {
+            pair[0].strides[array] == pair[1].strides[array].wrapping_mul(pair[1].extent)
+        };
+        let (Some(inner), n_arrays) = (self.dims.last(), self.parts.len()) else { return self };
+        if !inner.is_reduced() || inner.strides[0] != 1 {
+            return self;
+        }
+        let is_one = |pair: &&[Dim]| pair[0].is_reduced() && chains(0, pair);
+        let first = self.dims.len() - 1 - self.dims.windows(2).rev().take_while(is_one).count();
+        let piece = &self.dims[first..];
+        let is_cut = inner.extent % widest != 0 || mask.is_some_and(|mask| inner.strides[mask] == 0);
+        let extent = piece.iter().try_fold(1i64, |n, dim| n.checked_mul(dim.extent));
+        let (Some(extent), true) = (extent, is_cut && piece.len() > 1) else { return self };
+        let (role, mut strides) = (inner.role, Vec::with_capacity(n_arrays));
+        for array in 0..n_arrays {
+            let is_piece = piece.windows(2).all(|pair| chains(array, pair));
+            strides.push(if is_piece { inner.strides[array] } else { 0 });
+            if !is_piece {
+                self.parts[array] = parts(piece, array);
+            }
+        }
+        self.dims.truncate(first);
+        self.dims.push(Dim { extent, strides, role });
+        self
+    }
+
     /// The problem, which has so many results. Without any nothing is to be run, so any kernel does: that of one element.
     fn of_results(mut self, n_results: i64) -> Problem {
         if n_results == 0 {
@@ -229,6 +276,26 @@ impl Problem {
         }
         self
     }
+}
+
+/// What dimensions that are one are to an array: neighbours that chain in it as one, and without those that it does not move along.
+fn parts(piece: &[Dim], array: usize) -> Vec<Part> {
+    let (mut every, mut parts) = (1, Vec::<Part>::new());
+    for dim in piece.iter().rev() {
+        let stride = dim.strides[array];
+        match parts.last_mut() {
+            Some(Part { every: from, extent, stride: least })
+                if *from * *extent == every && stride == least.wrapping_mul(*extent) =>
+            {
+                *extent *= dim.extent;
+            }
+            _ if stride != 0 => parts.push(Part { every, extent: dim.extent, stride }),
+            _ => {}
+        }
+        every *= dim.extent;
+    }
+    parts.reverse();
+    parts
 }
 
 /// Strides of the arrays that the fold reads, in the shape of the first.
@@ -291,12 +358,12 @@ fn stated(
     out_shape.reverse();
     let count = |reduced: bool| dims.iter().filter(|d| d.is_reduced() == reduced).map(|d| d.extent).product();
     let (n_outputs, reduce_len) = (count(false), count(true));
-    let mut starts = vec![0; strides.len()];
+    let (mut starts, parts) = (vec![0; strides.len()], vec![Vec::new(); strides.len()]);
     if !positions {
         dims.iter_mut().filter(|dim| dim.is_reduced()).for_each(|dim| walk_forwards(dim, &mut starts));
     }
     let problem =
-        Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes, starts };
+        Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes, starts, parts };
     Ok(problem.of_results(n_outputs))
 }
 

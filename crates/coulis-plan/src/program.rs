@@ -12,7 +12,7 @@ use coulis_tensor::{IterVar, Program, Tensor, TensorError};
 
 use crate::constants::Constants;
 use crate::counts::{counts, without};
-use crate::problem::{Dim, Problem, Role};
+use crate::problem::{Dim, Part, Problem, Role};
 use crate::scale::scale;
 
 /// One result of a call.
@@ -76,7 +76,8 @@ pub struct Statement {
     /// folds, stage `G` is the first, `H` finishes it, and `K` is what is kept of the elements, which `S` folds and `O` maps. Where a
     /// map reads the results of a row beside each element of it, stage `R` is these.
     pub program: Program,
-    /// The inputs, then the mask if there is one.
+    /// The inputs, then the mask if there is one; without those to which the innermost dimension is several, of which no access takes
+    /// neighbours.
     pub inputs: Vec<Tensor>,
     /// What is before the fold, where there are two.
     pub first: Option<FirstFold>,
@@ -154,8 +155,14 @@ pub fn build(
         .collect();
     let placeholder = |array: usize, dtype: DType, name: &str| {
         let fixed = |d| constants.stride(dims, array, d);
-        let strides: Vec<Expr> = (0..dims.len()).map(|d| stride_expr(fixed(d))).collect();
+        let mut strides: Vec<Expr> = (0..dims.len()).map(|d| stride_expr(fixed(d))).collect();
         let mut extents = extents.clone();
+        let parts = &spec.problem.parts[array];
+        if !parts.is_empty() {
+            (extents.pop(), strides.pop());
+            extents.extend(parts.iter().map(|part| constant(part.extent)));
+            strides.extend(parts.iter().map(|part| constant(part.stride)));
+        }
         if let Some(row) = extents.last_mut() {
             *row = behind(row, spec.offset(array));
         }
@@ -181,7 +188,7 @@ pub fn build(
             let first = shape.first(staged, &inputs)?;
             let all: Vec<usize> = (0..dims.len()).collect();
             let kept =
-                Elements { tensors: std::slice::from_ref(&first.kept), offsets: &[0], mask: None, of: &all };
+                Elements { tensors: std::slice::from_ref(&first.kept), offsets: &[0], mask: None, of: &all, parts: &[] };
             let state = shape.fold(&staged.second, &kept, "S")?;
             let finish = |values: &[Expr]| staged.second.finish(values);
             let results = shape.map(&staged.map, &kept, (&state, &finish), &beside)?;
@@ -190,7 +197,7 @@ pub fn build(
         (map, None) => {
             let all: Vec<usize> = (0..dims.len()).collect();
             let elements =
-                Elements { tensors: &inputs, offsets: &spec.offsets, mask: mask.as_ref(), of: &all };
+                Elements { tensors: &inputs, offsets: &spec.offsets, mask: mask.as_ref(), of: &all, parts: &spec.problem.parts };
             let state = shape.fold(&spec.reducer, &elements, "S")?;
             let finish = |values: &[Expr]| spec.reducer.finish(&shape.all_fields(values));
             let results = match map {
@@ -205,7 +212,8 @@ pub fn build(
     let read = inputs.iter().chain(&mask).chain(&beside);
     let args: Vec<Tensor> = read.chain(&priors).chain(outputs).cloned().collect();
     let program = Program::new(outputs, &args)?;
-    let inputs = inputs.into_iter().chain(mask).collect();
+    let read = inputs.into_iter().chain(mask).zip(&spec.problem.parts);
+    let inputs = read.filter(|(_, parts)| parts.is_empty()).map(|(input, _)| input).collect();
     Ok(Statement {
         program,
         inputs,
@@ -239,20 +247,41 @@ struct Elements<'a> {
     mask: Option<&'a Tensor>,
     /// The dimensions of these, in their order.
     of: &'a [usize],
+    /// What the innermost of them is to each, and then to the mask; nothing where it is one to all.
+    parts: &'a [Vec<Part>],
 }
 
 impl Elements<'_> {
     /// One element, by its index in each dimension of the problem.
     fn at(&self, index: &[Expr]) -> Vec<Expr> {
-        let own: Vec<Expr> = self.of.iter().map(|&d| index[d].clone()).collect();
-        let at = |(tensor, offset): (&Tensor, &i64)| {
-            let mut own = own.clone();
+        let at = |(array, (tensor, offset)): (usize, (&Tensor, &i64))| {
+            let mut own = self.place(array, index);
             if let Some(in_row) = own.last_mut() {
                 *in_row = behind(in_row, *offset);
             }
             tensor.at(own)
         };
-        self.tensors.iter().zip(self.offsets).map(at).collect()
+        self.tensors.iter().zip(self.offsets).enumerate().map(at).collect()
+    }
+
+    /// Whether one element takes part, where a mask says so.
+    fn takes_part(&self, index: &[Expr]) -> Option<Expr> {
+        self.mask.map(|mask| mask.at(self.place(self.tensors.len(), index)))
+    }
+
+    /// Where one element is in an array, in whose dimensions the innermost one may be several.
+    fn place(&self, array: usize, index: &[Expr]) -> Vec<Expr> {
+        let mut own: Vec<Expr> = self.of.iter().map(|&d| index[d].clone()).collect();
+        if let Some(parts) = self.parts.get(array).filter(|parts| !parts.is_empty())
+            && let Some(step) = own.pop()
+        {
+            let part = |part: &Part| {
+                let turn = if part.every == 1 { step.clone() } else { step.clone().floordiv(constant(part.every)) };
+                turn.floormod(constant(part.extent))
+            };
+            own.extend(parts.iter().map(part));
+        }
+        own
     }
 }
 
@@ -319,7 +348,7 @@ impl Shape<'_> {
                 index[d] = axis.expr();
             }
             let mut values = elements.at(&index);
-            let masked = elements.mask.map(|w| w.at(index));
+            let masked = elements.takes_part(&index);
             let mut condition = [masked, reducer.takes_part(&values)].into_iter().flatten().reduce(Expr::and);
             if self.spec.flagged {
                 values.extend(condition.take());
@@ -336,7 +365,7 @@ impl Shape<'_> {
     /// The first of two folds, and what is kept of the elements by what it gives.
     fn first(&self, staged: &Staged, inputs: &[Tensor]) -> Result<FirstFold, TensorError> {
         let all: Vec<usize> = (0..self.spec.problem.dims.len()).collect();
-        let elements = Elements { tensors: inputs, offsets: &self.spec.offsets, mask: None, of: &all };
+        let elements = Elements { tensors: inputs, offsets: &self.spec.offsets, mask: None, of: &all, parts: &[] };
         let state = self.fold(&staged.first, &elements, "G")?;
         let finished = self.finished("H", &state, &|values| staged.first.finish(values))?;
         let (extents, names) = (self.extents(&all), self.names(&all));
@@ -546,15 +575,15 @@ impl Spec {
             .chain(beside)
             .enumerate()
             .map(|(array, dtype)| {
-                let mut shape: Vec<i64> = self.problem.dims.iter().map(|d| d.extent).collect();
+                let (dims, parts) = (&self.problem.dims, &self.problem.parts[array]);
+                let whole = dims.len() - usize::from(!parts.is_empty());
+                let own = dims[..whole].iter().map(|d| (d.extent, d.strides[array]));
+                let (mut shape, strides): (Vec<i64>, Vec<i64>) =
+                    own.chain(parts.iter().map(|part| (part.extent, part.stride))).unzip();
                 if let Some(row) = shape.last_mut() {
                     *row += self.offset(array);
                 }
-                ArrayInfo {
-                    dtype,
-                    shape,
-                    strides: self.problem.dims.iter().map(|d| d.strides[array]).collect(),
-                }
+                ArrayInfo { dtype, shape, strides }
             })
             .collect()
     }

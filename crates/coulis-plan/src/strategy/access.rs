@@ -47,7 +47,11 @@ impl Facts<'_> {
         // One element for the whole row is no access of neighbours. Where it is a mask's, threads with an element each leave out what
         // the whole row is of; of wide ones a warp asks for as much as memory gives at once, and large states are work enough.
         let are_neighbours = |array: &usize| inner.strides[*array] != 0 || inner.extent == 1;
-        let skips = self.spec.mask && inner.extent > 1 && inner.strides[self.spec.inputs.len()] == 0;
+        let mask = self.spec.inputs.len();
+        let skips = self.spec.mask
+            && inner.extent > 1
+            && inner.strides[mask] == 0
+            && self.spec.problem.parts[mask].is_empty();
         let is_long = !inner.is_reduced() || inner.extent > LONG_ROW;
         let is_work = !inner.is_reduced() && state_bytes(&self.spec.reducer) >= WORK_STATE;
         let is_wide = is_work || self.spec.inputs.iter().all(|dtype| dtype.bytes() as i64 >= WORD_BYTES);

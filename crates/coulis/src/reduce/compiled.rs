@@ -290,7 +290,8 @@ fn kernel_key(call: &Call, constant: &Constants) -> String {
     let ops: Vec<&str> = call.statistics.iter().map(Statistic::key).collect();
     let _ = write!(
         key,
-        "{:?}|{:?}|{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
+        "{:?}|{:?}|{:?}|{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
+        spec.problem.parts,
         spec.inputs,
         spec.offsets,
         call.reducer_request,
