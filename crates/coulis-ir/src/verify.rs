@@ -24,6 +24,7 @@ mod clusters;
 mod company;
 mod crowd;
 mod forms;
+mod iterations;
 mod lanes;
 mod launches;
 mod limits;

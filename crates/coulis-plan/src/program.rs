@@ -187,8 +187,13 @@ pub fn build(
         (_, Some(staged)) => {
             let first = shape.first(staged, &inputs)?;
             let all: Vec<usize> = (0..dims.len()).collect();
-            let kept =
-                Elements { tensors: std::slice::from_ref(&first.kept), offsets: &[0], mask: None, of: &all, parts: &[] };
+            let kept = Elements {
+                tensors: std::slice::from_ref(&first.kept),
+                offsets: &[0],
+                mask: None,
+                of: &all,
+                parts: &[],
+            };
             let state = shape.fold(&staged.second, &kept, "S")?;
             let finish = |values: &[Expr]| staged.second.finish(values);
             let results = shape.map(&staged.map, &kept, (&state, &finish), &beside)?;
@@ -196,8 +201,13 @@ pub fn build(
         }
         (map, None) => {
             let all: Vec<usize> = (0..dims.len()).collect();
-            let elements =
-                Elements { tensors: &inputs, offsets: &spec.offsets, mask: mask.as_ref(), of: &all, parts: &spec.problem.parts };
+            let elements = Elements {
+                tensors: &inputs,
+                offsets: &spec.offsets,
+                mask: mask.as_ref(),
+                of: &all,
+                parts: &spec.problem.parts,
+            };
             let state = shape.fold(&spec.reducer, &elements, "S")?;
             let finish = |values: &[Expr]| spec.reducer.finish(&shape.all_fields(values));
             let results = match map {
@@ -276,7 +286,8 @@ impl Elements<'_> {
             && let Some(step) = own.pop()
         {
             let part = |part: &Part| {
-                let turn = if part.every == 1 { step.clone() } else { step.clone().floordiv(constant(part.every)) };
+                let turn =
+                    if part.every == 1 { step.clone() } else { step.clone().floordiv(constant(part.every)) };
                 turn.floormod(constant(part.extent))
             };
             own.extend(parts.iter().map(part));
@@ -365,7 +376,8 @@ impl Shape<'_> {
     /// The first of two folds, and what is kept of the elements by what it gives.
     fn first(&self, staged: &Staged, inputs: &[Tensor]) -> Result<FirstFold, TensorError> {
         let all: Vec<usize> = (0..self.spec.problem.dims.len()).collect();
-        let elements = Elements { tensors: inputs, offsets: &self.spec.offsets, mask: None, of: &all, parts: &[] };
+        let elements =
+            Elements { tensors: inputs, offsets: &self.spec.offsets, mask: None, of: &all, parts: &[] };
         let state = self.fold(&staged.first, &elements, "G")?;
         let finished = self.finished("H", &state, &|values| staged.first.finish(values))?;
         let (extents, names) = (self.extents(&all), self.names(&all));

@@ -170,7 +170,8 @@ pub(super) fn samples(kernel: &Kernel) -> Vec<Sample> {
 }
 
 impl Sample {
-    fn env(&self) -> Env<'static> {
+    /// These values.
+    pub fn env(&self) -> Env<'static> {
         let mut env = Env::new();
         for (var, value) in &self.values {
             let value = var.dtype().wrap_int(*value);
