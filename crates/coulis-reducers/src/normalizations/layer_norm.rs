@@ -20,7 +20,8 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
         BesideEntry { name: "bias", along: Along::Reduced, meaning: "what is added to them" },
     ],
     takes_ddof: true,
-    example: ">>> coulis.layer_norm(np.array([[1.0, 3.0]]), weight=np.array([10.0, 100.0]), eps=0)\n\
+    example: ">>> import coulis, numpy as np\n\
+              >>> coulis.layer_norm(np.array([[1.0, 3.0]]), weight=np.array([10.0, 100.0]), eps=0)\n\
               array([[-10., 100.]])",
     make: about_mean,
     exact: exact_about_mean,

@@ -21,7 +21,8 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     parameters: &[],
     beside: &[],
     takes_ddof: false,
-    example: ">>> coulis.log_softmax(np.array([1000.0, -1000.0]))\n\
+    example: ">>> import coulis, numpy as np\n\
+              >>> coulis.log_softmax(np.array([1000.0, -1000.0]))\n\
               array([    0., -2000.])",
     make,
     exact,

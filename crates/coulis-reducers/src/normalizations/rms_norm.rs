@@ -19,7 +19,8 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
         meaning: "factors of the normalized elements",
     }],
     takes_ddof: false,
-    example: ">>> coulis.rms_norm(np.array([[3.0, 3.0]]), eps=0)\n\
+    example: ">>> import coulis, numpy as np\n\
+              >>> coulis.rms_norm(np.array([[3.0, 3.0]]), eps=0)\n\
               array([[1., 1.]])",
     make: about_zero,
     exact: exact_about_zero,

@@ -24,7 +24,8 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     parameters: &[],
     beside: &[],
     takes_ddof: false,
-    example: ">>> coulis.softmax(np.array([[0.0, 0.0, -np.inf]]))\n\
+    example: ">>> import coulis, numpy as np\n\
+              >>> coulis.softmax(np.array([[0.0, 0.0, -np.inf]]))\n\
               array([[0.5, 0.5, 0. ]])",
     make,
     exact,
