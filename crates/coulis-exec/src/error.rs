@@ -52,7 +52,7 @@ pub enum ExecError {
         buffer: String,
     },
     /// Two views of one memory with different element types.
-    #[error("buffer `{buffer}` looks at memory of {wanted} as {found}")]
+    #[error("buffer `{buffer}` looks at memory of {wanted} as {found}; a view has the type of its memory")]
     AliasType {
         /// Name of the view.
         buffer: String,

@@ -159,7 +159,8 @@ pub fn build(
         let mut extents = extents.clone();
         let parts = &spec.problem.parts[array];
         if !parts.is_empty() {
-            (extents.pop(), strides.pop());
+            extents.pop();
+            strides.pop();
             extents.extend(parts.iter().map(|part| constant(part.extent)));
             strides.extend(parts.iter().map(|part| constant(part.stride)));
         }

@@ -57,7 +57,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 ///     one's own. It starts their fold, so that a group without elements has a result. Beside a `prologue` it is of the type
 ///     of what that gives, and is taken as it is.
 /// acc_dtype : dtype
-///     Type of accumulators.
+///     Type of accumulators; statistics that add nothing up (``max``, ``argmax``, ``any``) have none, and are what they are without it.
 /// dtype : dtype, or dict by statistic
 ///     Type of results. Counts and positions are refused in one that does not hold all that they may be.
 /// alpha, beta : float, or dict by statistic

@@ -64,6 +64,12 @@ pub enum UserReducerError {
         /// Which identity, from 0.
         at: usize,
     },
+    /// No results.
+    #[error("`finish` of reducer `{name}` gives no result")]
+    NoResult {
+        /// The reducer.
+        name: String,
+    },
     /// Results that are the same whatever the elements are.
     #[error(
         "`finish` of reducer `{name}` reads no field of the state, so its results are the same for all elements"
@@ -141,6 +147,9 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
     let lift = lift.into_iter().zip(&spec.identity).map(narrowed).chain(extra).collect();
     let lift = fields(spec, "lift", lift)?;
     let finish = spec.finish.map_or_else(|| exprs(&left), |f| f(&exprs(&left)));
+    if finish.is_empty() {
+        return Err(UserReducerError::NoResult { name: name() });
+    }
     if !finish.iter().any(|e| uses_any(e, &left)) {
         return Err(UserReducerError::Unread { name: name() });
     }

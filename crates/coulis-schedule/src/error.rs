@@ -150,7 +150,7 @@ pub enum ScheduleError {
         dtype: &'static str,
     },
     /// A factor that is not an integer expression of sizes.
-    #[error("split of `{axis}` takes a factor of constants and sizes, and this one uses `{found}`")]
+    #[error("split of `{axis}` takes an integer factor of constants and sizes, and this one uses `{found}`")]
     FactorForm {
         /// The axis.
         axis: String,

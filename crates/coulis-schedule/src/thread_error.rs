@@ -275,8 +275,9 @@ pub enum ThreadError {
     },
     /// A finish without a reduce axis on blocks.
     #[error(
-        "grid_finish of `{stage}`: none of its reduce axes is bound to a block index, and there is no launch before \
-         it whose last block could do its own; bind one to blockIdx"
+        "grid_finish of `{stage}`: none of its reduce axes is bound to a block index, and there is no launch before it, of \
+         as many threads and by the same block indices but that of the axis, whose last block could do its own; bind one to \
+         blockIdx, or as many threads in both"
     )]
     NothingToFinish {
         /// The stage.

@@ -37,7 +37,7 @@ fn te_fault_c7_factors_below_one_and_beyond_the_index() {
 #[test]
 fn factors_that_are_no_sizes() {
     let Fixture { mut s, b, i, k, .. } = fixture();
-    let want = "split of `k` takes a factor of constants and sizes, and this one uses `i`";
+    let want = "split of `k` takes an integer factor of constants and sizes, and this one uses `i`";
     refused(&mut s, |s| s.split(&b, &k, Split::FactorExpr(i.expr())), want);
 }
 

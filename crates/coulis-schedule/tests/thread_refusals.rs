@@ -280,8 +280,9 @@ fn a_grid_without_a_finish_and_a_finish_without_a_grid() {
     s.bind(&b, &i, BlockY).expect("bound");
     let mut none = s.clone();
     none.grid_finish(&b, GridFinish::LastBlock).expect("taken note of");
-    let want = "grid_finish of `B`: none of its reduce axes is bound to a block index, and there is no launch before \
-                it whose last block could do its own; bind one to blockIdx";
+    let want = "grid_finish of `B`: none of its reduce axes is bound to a block index, and there is no launch before it, of \
+                as many threads and by the same block indices but that of the axis, whose last block could do its own; bind one to \
+                blockIdx, or as many threads in both";
     assert_eq!(built(&none), want);
     let (outer, _) = s.split(&b, &k, Split::Factor(4)).expect("splits");
     s.bind(&b, &outer, BlockX).expect("bound");

@@ -128,6 +128,7 @@ impl From<coulis_runtime::RuntimeError> for Error {
         use coulis_runtime::RuntimeError;
         match error {
             RuntimeError::Exec(ExecError::OutOfBounds { .. }) => Error::user("run/bounds", error),
+            RuntimeError::Exec(ExecError::AliasType { .. }) => Error::user("run/alias", error),
             RuntimeError::DivisionByZero { .. } => Error::user("run/division", error),
             RuntimeError::NegativeLength { .. } => Error::user("run/allocation", error),
             RuntimeError::Exec(ExecError::Allocation { count: ..0, .. }) => {

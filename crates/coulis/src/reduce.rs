@@ -337,15 +337,20 @@ fn outputs(
         let beta = of(&request.beta, statistic.name()).unwrap_or(0.0);
         for at in part.results.clone() {
             let result = &product.reducer.results[at];
-            // The type asked for is that of the value; what comes with it, as a position does, keeps its own.
-            let is_value = at == part.results.start;
+            // The type asked for is that of the value; what comes with it, as a position does, keeps its own. What the results of the
+            // caller's own reducers are is not known: it is that of all.
+            let is_value = at == part.results.start || matches!(statistic, Statistic::Own(_));
             let asked = if is_value { of(&request.out_dtypes, statistic.name()) } else { None };
             let own = narrow.filter(|_| dtypes[at] == DType::F32).unwrap_or(dtypes[at]);
             let dtype = asked.unwrap_or(own);
             let scaled = alpha != 1.0 || beta != 0.0;
             if scaled && !dtype.is_float() {
+                let way = match is_value {
+                    true => "ask for a float output type",
+                    false => "ask for the value by a statistic that gives it alone",
+                };
                 let message = format!(
-                    "`{}` gives {dtype}, which alpha and beta cannot scale without loss; ask for a float output type",
+                    "`{}` gives {dtype}, which alpha and beta cannot scale without loss; {way}",
                     result.name
                 );
                 return Err(Error::user("reduce/scale", message));

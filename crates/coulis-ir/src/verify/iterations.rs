@@ -11,6 +11,7 @@ use crate::buffer::Buffer;
 use crate::eval::{Env, Value, eval_expr};
 use crate::expr::{Expr, Node, Var};
 use crate::kernel::Kernel;
+use crate::print::print_expr;
 use crate::simplify::Analyzer;
 use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, uses_any};
@@ -40,17 +41,35 @@ pub(super) struct Access<'k> {
 
 /// A parallel loop.
 pub(super) struct Loop<'a> {
+    /// Its index.
     pub var: &'a Var,
+    /// The first value of that.
     pub min: &'a Expr,
+    /// Iterations.
     pub extent: &'a Expr,
     /// Loops, names and branches around it.
     pub around: &'a [Step],
 }
 
-/// Two iterations that meet: the store, the iterations by number, and whether the second reads.
+/// A multiple of a loop's index, with what is beside it.
+struct Multiple {
+    /// How many times the index.
+    of: i128,
+    /// What is the same in all iterations, and is not known.
+    beside: Vec<(Expr, i128)>,
+    /// The least and the most of the rest.
+    least: i128,
+    /// See `least`.
+    most: i128,
+}
+
+/// Two iterations that meet.
 pub(super) struct Meeting<'k> {
+    /// The store.
     pub store: &'k Stmt,
+    /// The iterations, counted from 0.
     pub iterations: (i128, i128),
+    /// Whether the second one reads what the first one stores, and does not store it itself.
     pub reads: bool,
 }
 
@@ -72,48 +91,44 @@ impl Loop<'_> {
     }
 
     fn are_apart_along(&self, d: usize, accesses: &[&Access]) -> bool {
-        let analyzer = Analyzer::new();
-        let mut all: Option<(i128, Vec<(Expr, i128)>, i128, i128)> = None;
-        for access in accesses {
-            let (index, reach) = match access.place[d].node() {
-                Node::Ramp(base, step) => match step.as_int() {
-                    Some(step) => (base, step * (i128::from(access.place[d].lanes()) - 1)),
-                    None => return false,
-                },
-                _ => (&access.place[d], 0),
-            };
-            let Some(sum) = analyzer.linear(index) else { return false };
-            let (mut least, mut most) = (sum.constant + reach.min(0), sum.constant + reach.max(0));
-            let (mut multiple, mut others) = (0, Vec::new());
-            for (term, coeff) in sum.terms {
-                let inside = access.path.iter().find_map(|step| match step {
-                    Step::Loop(var, min, extent) if term.as_var() == Some(var) => Some((min, extent)),
-                    _ => None,
-                });
-                match inside.map(|(min, extent)| (min.as_int(), extent.as_int())) {
-                    _ if term.as_var() == Some(self.var) => multiple = coeff,
-                    Some((Some(min), Some(extent))) => {
-                        let ends = [coeff * min, coeff * (min + extent.max(1) - 1)];
-                        least += ends[0].min(ends[1]);
-                        most += ends[0].max(ends[1]);
-                    }
-                    Some(_) => return false,
-                    None if self.varies(&term, &access.path) => return false,
-                    None => others.push((term, coeff)),
-                }
-            }
-            others.sort_by_key(|(term, _)| crate::print::print_expr(term));
-            match &mut all {
-                None => all = Some((multiple, others, least, most)),
-                Some((of_all, same, from, to)) => {
-                    if *of_all != multiple || *same != others {
-                        return false;
-                    }
-                    (*from, *to) = ((*from).min(least), (*to).max(most));
-                }
+        let of_each: Option<Vec<Multiple>> =
+            accesses.iter().map(|access| self.multiple(&access.place[d], &access.path)).collect();
+        let Some(all) = of_each else { return false };
+        let is_same = |other: &Multiple| other.of == all[0].of && other.beside == all[0].beside;
+        let least = all.iter().map(|one| one.least).min().unwrap_or(0);
+        let most = all.iter().map(|one| one.most).max().unwrap_or(0);
+        all.iter().all(is_same) && all[0].of.abs() > most - least
+    }
+
+    /// An index as a multiple of the loop's and what is beside it.
+    fn multiple(&self, index: &Expr, path: &[Step]) -> Option<Multiple> {
+        let (base, reach) = match index.node() {
+            Node::Ramp(base, step) => (base, step.as_int()? * (i128::from(index.lanes()) - 1)),
+            _ => (index, 0),
+        };
+        let sum = Analyzer::new().linear(base)?;
+        let (least, most) = (sum.constant + reach.min(0), sum.constant + reach.max(0));
+        let mut found = Multiple { of: 0, beside: Vec::new(), least, most };
+        for (term, coeff) in sum.terms {
+            let inside = path.iter().find_map(|step| match step {
+                Step::Loop(var, min, extent) if term.as_var() == Some(var) => Some((min, extent)),
+                _ => None,
+            });
+            if term.as_var() == Some(self.var) {
+                found.of = coeff;
+            } else if let Some((min, extent)) = inside {
+                let (min, extent) = (min.as_int()?, extent.as_int()?);
+                let ends = [coeff * min, coeff * (min + extent.max(1) - 1)];
+                found.least += ends[0].min(ends[1]);
+                found.most += ends[0].max(ends[1]);
+            } else if self.varies(&term, path) {
+                return None;
+            } else {
+                found.beside.push((term, coeff));
             }
         }
-        all.is_some_and(|(multiple, _, least, most)| multiple.abs() > most - least)
+        found.beside.sort_by_key(|(term, _)| print_expr(term));
+        Some(found)
     }
 
     /// Whether a term may differ between iterations, or between those of loops inside.
@@ -135,8 +150,7 @@ impl Loop<'_> {
         }
         let (first, n) = (int(self.min, &mut env)?, int(self.extent, &mut env)?);
         let iterations = self.iterations(n, accesses, &mut env);
-        let mut budget = MOST / iterations.len().max(1) / accesses.len();
-        budget = budget.max(1);
+        let budget = (MOST / iterations.len().max(1) / accesses.len()).max(1);
         let mut stored: HashMap<Vec<i128>, (i128, &'k Stmt)> = HashMap::new();
         // Stores first, so that reads find those of later iterations.
         for access in accesses.iter().filter(|a| a.stores).chain(accesses.iter().filter(|a| !a.stores)) {

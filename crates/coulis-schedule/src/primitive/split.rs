@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use coulis_ir::print::print_expr;
 use coulis_ir::visit::for_each_expr;
 use coulis_ir::{Expr, Node};
 use coulis_tensor::{Body, IterVar};
@@ -186,7 +187,7 @@ impl SplitAxis {
 fn check_size(axis: &str, schedule: &Schedule, expr: &Expr) -> Result<(), ScheduleError> {
     let refused = |found: String| ScheduleError::FactorForm { axis: axis.to_owned(), found };
     if !expr.dtype().is_int() {
-        return Err(refused(expr.ty().to_string()));
+        return Err(refused(print_expr(expr)));
     }
     if let Some(value) = expr.as_int().filter(|v| *v < 1) {
         return Err(refused(value.to_string()));
