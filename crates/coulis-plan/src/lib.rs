@@ -4,6 +4,8 @@
 
 pub mod constants;
 pub mod counts;
+mod elements;
+pub mod one_piece;
 pub mod plan;
 pub mod problem;
 pub mod program;

@@ -12,7 +12,8 @@ use coulis_tensor::{IterVar, Program, Tensor, TensorError};
 
 use crate::constants::Constants;
 use crate::counts::{counts, without};
-use crate::problem::{Dim, Part, Problem, Role};
+use crate::elements::{Elements, behind};
+use crate::problem::{Dim, Problem, Role};
 use crate::scale::scale;
 
 /// One result of a call.
@@ -113,22 +114,13 @@ pub fn axis_names(problem: &Problem) -> Vec<String> {
     problem.dims.iter().map(name).collect()
 }
 
-fn constant(value: i64) -> Expr {
+pub(crate) fn constant(value: i64) -> Expr {
     Expr::int_of(i128::from(value), DType::I64)
 }
 
 /// A stride that the kernel counts on is a constant; others are symbols bound at the call.
 fn stride_expr(fixed: Option<i64>) -> Expr {
     fixed.map_or_else(|| Var::new("stride", DType::I64).expr(), constant)
-}
-
-/// So many further; as it is where that is no further.
-fn behind(at: &Expr, offset: i64) -> Expr {
-    match at.as_int() {
-        _ if offset == 0 => at.clone(),
-        Some(known) => constant(known as i64 + offset),
-        None => at.clone() + constant(offset),
-    }
 }
 
 /// Makes the program, of one fold or of two, in which so much is written into the kernel. `spreads`: a map reads the results of a row
@@ -247,55 +239,6 @@ pub enum Folds {
 
 /// The results of a fold, of what is folded.
 type Finish<'a> = &'a dyn Fn(&[Expr]) -> Vec<Expr>;
-
-/// What a fold and a map read.
-struct Elements<'a> {
-    /// One a value of an element.
-    tensors: &'a [Tensor],
-    /// Elements in each row of these that are before the first.
-    offsets: &'a [i64],
-    /// Which elements take part.
-    mask: Option<&'a Tensor>,
-    /// The dimensions of these, in their order.
-    of: &'a [usize],
-    /// What the innermost of them is to each, and then to the mask; nothing where it is one to all.
-    parts: &'a [Vec<Part>],
-}
-
-impl Elements<'_> {
-    /// One element, by its index in each dimension of the problem.
-    fn at(&self, index: &[Expr]) -> Vec<Expr> {
-        let at = |(array, (tensor, offset)): (usize, (&Tensor, &i64))| {
-            let mut own = self.place(array, index);
-            if let Some(in_row) = own.last_mut() {
-                *in_row = behind(in_row, *offset);
-            }
-            tensor.at(own)
-        };
-        self.tensors.iter().zip(self.offsets).enumerate().map(at).collect()
-    }
-
-    /// Whether one element takes part, where a mask says so.
-    fn takes_part(&self, index: &[Expr]) -> Option<Expr> {
-        self.mask.map(|mask| mask.at(self.place(self.tensors.len(), index)))
-    }
-
-    /// Where one element is in an array, in whose dimensions the innermost one may be several.
-    fn place(&self, array: usize, index: &[Expr]) -> Vec<Expr> {
-        let mut own: Vec<Expr> = self.of.iter().map(|&d| index[d].clone()).collect();
-        if let Some(parts) = self.parts.get(array).filter(|parts| !parts.is_empty())
-            && let Some(step) = own.pop()
-        {
-            let part = |part: &Part| {
-                let turn =
-                    if part.every == 1 { step.clone() } else { step.clone().floordiv(constant(part.every)) };
-                turn.floormod(constant(part.extent))
-            };
-            own.extend(parts.iter().map(part));
-        }
-        own
-    }
-}
 
 /// The dimensions of a program in the making.
 struct Shape<'a> {

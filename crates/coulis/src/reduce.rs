@@ -35,9 +35,6 @@ use crate::statistic::{Statistic, ignores_position};
 pub use crate::empty::Doubt;
 pub use crate::verify::verify_outcome;
 
-/// Bytes of the widest access that a thread of a block makes.
-const ACCESS_BYTES: usize = 16;
-
 /// A checked request: what is folded, and what becomes of it.
 #[derive(Clone)]
 pub struct Call {
@@ -128,8 +125,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         problem = problem.for_vectors(!has_threads(request));
     }
     if any_order && has_threads(request) {
-        let widest = read.iter().map(|dtype| dtype.bytes()).max().unwrap_or(1);
-        problem = problem.in_one_piece((ACCESS_BYTES / widest) as i64, mask.as_ref().map(|_| read.len()));
+        problem = problem.in_one_piece(&read, mask.is_some());
     }
     if product.reducer.step_needs_ascending && !problem.positions_ascend() {
         reducer_request = reducer_request.in_any_order();

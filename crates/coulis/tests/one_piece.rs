@@ -69,6 +69,16 @@ fn masks_of_rows_and_columns_leave_words_to_the_elements() {
 }
 
 #[test]
+fn rows_of_nothing_and_no_rows_have_masks_too() {
+    for shape in [[0, 33], [5, 0], [0, 0], [1, 33], [33, 1]] {
+        for own in [[1, shape[1]], [shape[0], 1], [1, 1]] {
+            let (x, mask) = (made(DType::F32, &shape, 0, 1), made(DType::Bool, &own, 0, 2));
+            exact(std::slice::from_ref(&x), Some(&mask), &["sum", "count"], &[0, 1], 32);
+        }
+    }
+}
+
+#[test]
 fn factors_of_rows_and_columns_are_found_beside_words() {
     for (turn, dtype) in [DType::F32, DType::BF16, DType::I8, DType::F64].into_iter().enumerate() {
         for (at, shape) in [[41, 33], [9, 125], [300, 7], [5, 1030]].into_iter().enumerate() {
