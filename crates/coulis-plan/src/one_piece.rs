@@ -141,6 +141,11 @@ mod tests {
         check_problem(&of(&[9, 32], &[9, 1], &[]), &[('r', 288, 1)]);
         check_problem(&of(&[9, 4096], &[9, 1], &[]), &[('r', 9, 4096), ('r', 4096, 1)]);
         check_problem(&of(&[9, LONG + 1], &[9, 1], &[]), &[('r', 9, LONG + 1), ('r', LONG + 1, 1)]);
+        // Rows of nothing have no remainders.
+        let nothing = [array(&[5, 0], &[0, 1]), array(&[5, 0], &[1, 0])];
+        let problem = Problem::new(&nothing, None, None, false, false).unwrap();
+        let stated = problem.dims.clone();
+        assert_eq!(problem.in_one_piece(&[DType::F32], true).dims, stated);
         let whole = of(&[9, 33], &[9, 33], &[]);
         assert_eq!((whole.dims.len(), parts(&whole)), (1, vec![vec![], vec![]]));
     }

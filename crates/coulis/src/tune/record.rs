@@ -147,6 +147,10 @@ pub(crate) fn class(call: &Call, device: &Opened) -> String {
         let strides = dim.strides.iter().map(|stride| if matches!(stride, 0 | 1) { *stride } else { 2 });
         let _ = write!(class, "{role}{size}{:?};", strides.collect::<Vec<i64>>());
     }
+    // What is no one dimension has a stride of 0 there, and takes longer than one element for all.
+    for part in spec.problem.parts.iter().flatten() {
+        let _ = write!(class, "part{}:{};", part.every.max(1).ilog2(), part.extent.max(1).ilog2());
+    }
     let ops: Vec<&str> = call.statistics.iter().map(Statistic::key).collect();
     let _ = write!(
         class,
