@@ -3,7 +3,8 @@
 An adapter has ``view(x, what)`` (the array as DLPack exports it, or its bytes and the element type that they hold; it refuses what
 has no elements to be read, calling it by `what`) and ``written(x, what)`` (called before the elements of an array are
 overwritten; it refuses those that are not to be, calling them by `what`), and then, where arrays of the library can be made unwritten,
-``empty(like, shape, dtype)`` (an unwritten row-major array and its address), ``row_major(x)``, ``assign(out, value)``,
+``empty(like, shape, dtype, order)`` (an unwritten array without gaps, whose axes lie in that order, the outermost first, and its
+address), ``compact(x, order)`` (the elements in such an array), ``assign(out, value)``,
 ``stream(x)`` (the handle of the current stream of its device); else ``adopt(export)`` (an array over memory of coulis) and
 ``settle(like, array)``. ``broadcast(x, shape)`` is asked for arrays of a device.
 """
@@ -95,15 +96,15 @@ class Torch:
             raise ValueError(f"{what} was made in `torch.inference_mode()`, outside of which it is not written; legal is `x.clone()`")
 
     @staticmethod
-    def empty(like, shape, dtype):
+    def empty(like, shape, dtype, order):
         torch = sys.modules["torch"]
         name = {"float8_e4m3": "float8_e4m3fn"}.get(dtype, dtype)
-        made = torch.empty(shape, dtype=getattr(torch, name), device=like.device)
+        made = torch.empty_permuted(shape, order, dtype=getattr(torch, name), device=like.device)
         return made, made.data_ptr()
 
     @staticmethod
-    def row_major(x):
-        return x.detach().contiguous()
+    def compact(x, order):
+        return x.detach().permute(order).contiguous()
 
     @staticmethod
     def assign(out, value):
@@ -131,15 +132,16 @@ class CuPy:
         pass
 
     @staticmethod
-    def empty(like, shape, dtype):
+    def empty(like, shape, dtype, order):
         cupy = sys.modules["cupy"]
         with like.device:
-            made = cupy.empty(shape, cupy.dtype(dtype))
-        return made, made.data.ptr
+            made = cupy.empty([shape[axis] for axis in order], cupy.dtype(dtype))
+        places = [order.index(axis) for axis in range(len(order))]
+        return made.transpose(places), made.data.ptr
 
     @staticmethod
-    def row_major(x):
-        return sys.modules["cupy"].ascontiguousarray(x)
+    def compact(x, order):
+        return sys.modules["cupy"].ascontiguousarray(x.transpose(order))
 
     @staticmethod
     def assign(out, value):

@@ -81,6 +81,16 @@ def _axes(axis, ndim):
     return sorted({a + ndim if a < 0 else a for a in axes})
 
 
+def _in_order_of(x, axes, shape, dtype):
+    """What a result is like: of this shape, its axes in the order in which `axes` of `x` lie in memory (`Order::OfInput` in Rust)."""
+    strides = [x.stride(a) for a in axes]
+    moving = [d for d, n in enumerate(shape) if n != 1 and strides[d] != 0]
+    order = list(range(len(shape)))
+    for place, d in zip(moving, sorted(moving, key=lambda d: strides[d], reverse=True)):
+        order[place] = d
+    return torch.empty_permuted(shape, order, dtype=dtype, device=x.device)
+
+
 @torch.library.custom_op("coulis::reduce", mutates_args=())
 def _op(x: Tensor, ops: str, axis: Optional[Sequence[int]], keepdims: bool, ddof: float) -> list[Tensor]:
     # Names are joined by commas: schemas of operators know no lists of strings.
@@ -96,11 +106,12 @@ def _(x, ops, axis, keepdims, ddof):
     axes = _axes(axis, x.ndim)
     if any(not 0 <= a < x.ndim for a in axes):
         raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {_dimensions(x.ndim)}")
-    shape = [1 if d in axes else n for d, n in enumerate(x.shape) if keepdims or d not in axes]
+    left = [d for d in range(x.ndim) if keepdims or d not in axes]
+    shape = [1 if d in axes else x.shape[d] for d in left]
     name = str(x.dtype).removeprefix("torch.")
     narrow = {"float8_e4m3": "float8_e4m3fn"}
     dtypes = [narrow.get(dtype, dtype) for _, dtype in _coulis.results_of(name, ops.split(","))]
-    return [x.new_empty(shape, dtype=getattr(torch, dtype)) for dtype in dtypes]
+    return [_in_order_of(x, left, shape, getattr(torch, dtype)) for dtype in dtypes]
 
 
 def _setup_context(ctx, inputs, output):
@@ -412,7 +423,7 @@ def _normalize(
 def _(x, name, axis, arrays, given, parameters):
     if any(not -x.ndim <= a < x.ndim for a in axis):
         raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {_dimensions(x.ndim)}")
-    return x.new_empty(x.shape, dtype=x.dtype if x.is_floating_point() else torch.float64)
+    return _in_order_of(x, range(x.ndim), x.shape, x.dtype if x.is_floating_point() else torch.float64)
 
 
 def _parameters(name, values):

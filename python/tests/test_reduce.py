@@ -105,6 +105,35 @@ def test_out_is_written_under_any_strides():
     assert found.max is named["max"] and found.max.tolist() == [11, 23]
 
 
+@pytest.mark.parametrize("axes", [(2, 0, 1), (1, 2, 0), (0, 2, 1), (2, 1, 0)])
+def test_results_of_a_transposed_view_lie_as_it_does(axes):
+    view = X.transpose(axes)
+    for axis in range(3):
+        found = coulis.reduce(view, ["sum", "argmax"], axis)
+        np.testing.assert_array_equal(found.sum, view.sum(axis))
+        np.testing.assert_array_equal(found.argmax, view.argmax(axis))
+        assert found.sum.strides == view.sum(axis).strides and found.sum.flags.owndata
+        kept = coulis.sum(view, axis, keepdims=True)
+        np.testing.assert_array_equal(kept, view.sum(axis, keepdims=True))
+        # Where `out` lies otherwise, it is written as it lies.
+        for order in "CFK":
+            out = np.ones_like(view.sum(axis), order=order)
+            assert coulis.sum(view, axis, out=out, beta=2) is out
+            np.testing.assert_array_equal(out, view.sum(axis) + 2)
+            assert coulis.sum(view, axis, out=out) is out
+            np.testing.assert_array_equal(out, view.sum(axis))
+        whole = coulis.softmax(view, axis)
+        np.testing.assert_allclose(whole, coulis.softmax(view.copy("C"), axis), rtol=1e-6)
+        assert whole.strides == view.strides
+    where = view % 5 != 0
+    np.testing.assert_array_equal(coulis.max(view, 0, where=where, init=-1), view.max(0, where=where, initial=-1))
+    # Outputs are counted row-major, wherever they lie.
+    where = np.ones(view.shape, bool)
+    where[:, 1, 0] = False
+    with pytest.raises(ValueError, match=f"no element takes part in output {view.shape[2]}$"):
+        coulis.argmax(view, 0, where=where)
+
+
 def test_out_may_overlap_the_input():
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     wanted = x.sum(0)

@@ -344,10 +344,15 @@ impl Array {
 
     /// The same elements with the axes in the reverse order.
     pub fn transposed(&self) -> Array {
-        let mut view = self.clone();
-        view.shape.reverse();
-        view.strides.reverse();
-        view
+        let axes: Vec<usize> = (0..self.shape.len()).rev().collect();
+        self.permuted(&axes)
+    }
+
+    /// The same elements with the axes in this order, each named once.
+    pub fn permuted(&self, axes: &[usize]) -> Array {
+        let [shape, strides] =
+            [&self.shape, &self.strides].map(|of| axes.iter().map(|&axis| of[axis]).collect());
+        Array { shape, strides, ..self.clone() }
     }
 
     /// The elements in row-major order.

@@ -6,6 +6,7 @@ pub mod constants;
 pub mod counts;
 mod elements;
 pub mod one_piece;
+pub mod order;
 pub mod plan;
 pub mod problem;
 pub mod program;
@@ -16,6 +17,7 @@ pub mod tuned;
 
 pub use constants::Constants;
 pub use coulis_ir::counts::Count;
+pub use order::{Order, ResultForm};
 pub use plan::{Choice, PlanError, Planned, choose, choose_named, replay, schedule};
 pub use problem::{Dim, Problem, ProblemError, Role};
 pub use program::{Map, OutputSpec, Spec, Statement};

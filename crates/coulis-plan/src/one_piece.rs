@@ -99,6 +99,7 @@ mod tests {
     use coulis_ir::args::{ArrayInfo, compact_strides};
 
     use super::*;
+    use crate::order::ResultForm;
 
     fn array(shape: &[i64], strides: &[i64]) -> ArrayInfo {
         ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: strides.to_vec() }
@@ -119,7 +120,7 @@ mod tests {
                 .collect();
             let inputs = [array(shape, &compact_strides(shape)), array(shape, &strides)];
             let axes = if axes.is_empty() { &all } else { axes };
-            Problem::new(&inputs, None, Some(axes), false, false)
+            Problem::new(&inputs, None, Some(axes), ResultForm::default(), false)
                 .unwrap()
                 .in_one_piece(&[DType::F32, DType::F32], false)
         };
@@ -143,7 +144,7 @@ mod tests {
         check_problem(&of(&[9, LONG + 1], &[9, 1], &[]), &[('r', 9, LONG + 1), ('r', LONG + 1, 1)]);
         // Rows of nothing have no remainders.
         let nothing = [array(&[5, 0], &[0, 1]), array(&[5, 0], &[1, 0])];
-        let problem = Problem::new(&nothing, None, None, false, false).unwrap();
+        let problem = Problem::new(&nothing, None, None, ResultForm::default(), false).unwrap();
         let stated = problem.dims.clone();
         assert_eq!(problem.in_one_piece(&[DType::F32], true).dims, stated);
         let whole = of(&[9, 33], &[9, 33], &[]);

@@ -5,11 +5,12 @@
 //! strides chain are one. Choosing a schedule before this step would make the choice depend on how the same data
 //! happens to be shaped.
 
-use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis_ir::args::ArrayInfo;
 use coulis_layout::counted;
 
 use crate::constants::NEAR;
 use crate::one_piece::Part;
+use crate::order::{Order, ResultForm, strides_in};
 
 /// Fewer neighbours leave most of a vector empty.
 const FEWEST_NEIGHBOURS: i64 = 8;
@@ -17,7 +18,7 @@ const FEWEST_NEIGHBOURS: i64 = 8;
 /// What a dimension is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// One output a step; the stride of the compact output along it.
+    /// One output a step; the stride of the output, which has no gaps, along it.
     Kept {
         /// Elements of the output per step.
         out_stride: i64,
@@ -57,8 +58,10 @@ pub struct Problem {
     pub n_outputs: i64,
     /// Elements folded into each output: the product of reduced extents.
     pub reduce_len: i64,
-    /// Extents of the result as the caller sees it, row-major.
+    /// Extents of the result as the caller sees it.
     pub out_shape: Vec<i64>,
+    /// The axes of the result, from the outermost in memory to the innermost.
+    pub out_order: Vec<usize>,
     /// Reduced axes, ascending.
     pub axes: Vec<usize>,
     /// Where the loops begin: elements from the first one of each array, in the order of [`Dim::strides`].
@@ -152,27 +155,28 @@ pub fn resolve_axes(axes: Option<&[i64]>, rank: usize) -> Result<Vec<usize>, Pro
 impl Problem {
     /// States the reduction of `inputs` (all broadcast to the first one's shape) over `axes`, masked by `mask`.
     ///
-    /// `keepdims` keeps reduced axes in `out_shape` with extent 1. `positions`: whether some statistic asks where
-    /// an element is, or needs elements in order; if so, dimensions merge only where positions chain too.
+    /// `form` is that of the results. `positions`: whether some statistic asks where an element is, or needs elements in
+    /// order; if so, dimensions merge only where positions chain too.
     pub fn new(
         inputs: &[ArrayInfo],
         mask: Option<&ArrayInfo>,
         axes: Option<&[i64]>,
-        keepdims: bool,
+        form: ResultForm,
         positions: bool,
     ) -> Result<Problem, ProblemError> {
         let shape = &inputs[0].shape;
         let strides = read_strides(shape, inputs, mask)?;
-        stated(shape, strides, axes, keepdims, positions)
+        stated(shape, strides, axes, form, positions)
     }
 
-    /// As [`Problem::new`], for a map that reads the elements again: its result has the shape of the input and is
-    /// row-major, and so is `out_shape`. `beside` are arrays that it reads as well, broadcast to that shape.
+    /// As [`Problem::new`], for a map that reads the elements again: its result has the shape of the input and lies in `order`.
+    /// `beside` are arrays that it reads as well, broadcast to that shape.
     pub fn of_map(
         inputs: &[ArrayInfo],
         mask: Option<&ArrayInfo>,
         beside: &[ArrayInfo],
         axes: Option<&[i64]>,
+        order: Order,
         positions: bool,
     ) -> Result<Problem, ProblemError> {
         let shape = &inputs[0].shape;
@@ -183,9 +187,15 @@ impl Problem {
             let refused = || ProblemError::Broadcast { what, found: array.shape.clone(), wanted };
             strides.push(found.ok_or_else(refused)?);
         }
-        strides.push(compact_strides(shape));
-        let problem = stated(shape, strides, axes, false, positions)?;
-        Ok(Problem { out_shape: shape.clone(), ..problem }.of_results(shape.iter().product()))
+        let out_order = order.axes(shape, &inputs[0].strides);
+        strides.push(strides_in(shape, &out_order));
+        let problem = stated(shape, strides, axes, ResultForm { keepdims: false, order }, positions)?;
+        Ok(Problem { out_shape: shape.clone(), out_order, ..problem }.of_results(shape.iter().product()))
+    }
+
+    /// Strides of the result as the caller sees it, in elements.
+    pub fn out_strides(&self) -> Vec<i64> {
+        strides_in(&self.out_shape, &self.out_order)
     }
 }
 
@@ -261,7 +271,7 @@ fn stated(
     shape: &[i64],
     strides: Vec<Vec<i64>>,
     axes: Option<&[i64]>,
-    keepdims: bool,
+    form: ResultForm,
     positions: bool,
 ) -> Result<Problem, ProblemError> {
     let rank = shape.len();
@@ -273,34 +283,35 @@ fn stated(
     }
     let too_large = || ProblemError::TooLarge { shape: shape.to_vec() };
     (0..rank).try_fold(1i64, |n, a| n.checked_mul(shape[a].max(1))).ok_or_else(too_large)?;
+    let is_reduced = |axis: &usize| axes.binary_search(axis).is_ok();
+    let out_axes: Vec<usize> = (0..rank).filter(|axis| form.keepdims || !is_reduced(axis)).collect();
+    let out_shape: Vec<i64> =
+        out_axes.iter().map(|axis| if is_reduced(axis) { 1 } else { shape[*axis] }).collect();
+    let along: Vec<i64> = out_axes.iter().map(|&axis| strides[0][axis]).collect();
+    let out_order = form.order.axes(&out_shape, &along);
+    let out_strides = strides_in(&out_shape, &out_order);
     let mut dims = Vec::with_capacity(rank);
-    let (mut out_stride, mut position_stride) = (1, 1);
-    let mut out_shape = Vec::new();
+    let mut position_stride = 1;
     for axis in (0..rank).rev() {
         let extent = shape[axis];
-        let reduced = axes.binary_search(&axis).is_ok();
-        let role = if reduced { Role::Reduced { position_stride } } else { Role::Kept { out_stride } };
-        if reduced {
+        let role = match out_axes.binary_search(&axis) {
+            Ok(at) if !is_reduced(&axis) => Role::Kept { out_stride: out_strides[at] },
+            _ => Role::Reduced { position_stride },
+        };
+        if is_reduced(&axis) {
             position_stride *= extent.max(1);
-            if keepdims {
-                out_shape.push(1);
-            }
-        } else {
-            out_stride *= extent.max(1);
-            out_shape.push(extent);
         }
         dims.push(Dim { extent, strides: strides.iter().map(|s| s[axis]).collect(), role });
     }
     dims.reverse();
-    out_shape.reverse();
     let count = |reduced: bool| dims.iter().filter(|d| d.is_reduced() == reduced).map(|d| d.extent).product();
     let (n_outputs, reduce_len) = (count(false), count(true));
     let (mut starts, parts) = (vec![0; strides.len()], vec![Vec::new(); strides.len()]);
     if !positions {
         dims.iter_mut().filter(|dim| dim.is_reduced()).for_each(|dim| walk_forwards(dim, &mut starts));
     }
-    let problem =
-        Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes, starts, parts };
+    let dims = canonical(dims, positions);
+    let problem = Problem { dims, n_outputs, reduce_len, out_shape, out_order, axes, starts, parts };
     Ok(problem.of_results(n_outputs))
 }
 
@@ -358,6 +369,7 @@ fn merge(outer: &Dim, inner: &Dim, positions: bool) -> Option<Dim> {
 mod tests {
     use super::*;
     use coulis_ir::DType;
+    use coulis_ir::args::compact_strides;
     use proptest::prelude::*;
 
     fn array(shape: &[i64], strides: &[i64]) -> ArrayInfo {
@@ -370,7 +382,8 @@ mod tests {
 
     #[track_caller]
     fn check_dims(input: &ArrayInfo, axes: &[i64], want: &[(char, i64, i64)]) {
-        let problem = Problem::new(std::slice::from_ref(input), None, Some(axes), false, true).unwrap();
+        let problem =
+            Problem::new(std::slice::from_ref(input), None, Some(axes), ResultForm::default(), true).unwrap();
         check_problem(&problem, want);
     }
 
@@ -399,7 +412,9 @@ mod tests {
     #[test]
     fn the_innermost_dimension_is_one_for_vectors() {
         let check = |input: &ArrayInfo, axes: &[i64], want: &[(char, i64, i64)]| {
-            let problem = Problem::new(std::slice::from_ref(input), None, Some(axes), false, true).unwrap();
+            let problem =
+                Problem::new(std::slice::from_ref(input), None, Some(axes), ResultForm::default(), true)
+                    .unwrap();
             check_problem(&problem.for_vectors(true), want);
         };
         // A broadcast dimension in the place of one that goes from line to line, whichever of them is folded.
@@ -419,7 +434,9 @@ mod tests {
         );
         check(&array(&[8, 5, 3], &[40, 5, 1]), &[1], &[('k', 8, 40), ('r', 5, 5), ('k', 3, 1)]);
         check(&array(&[8, 5, 3], &[40, 5, 1]), &[0, 1, 2], &[('r', 5, 5), ('r', 3, 1), ('r', 8, 40)]);
-        let kept = Problem::new(std::slice::from_ref(&colours), None, Some(&[0]), false, true).unwrap();
+        let kept =
+            Problem::new(std::slice::from_ref(&colours), None, Some(&[0]), ResultForm::default(), true)
+                .unwrap();
         check_problem(&kept.for_vectors(false), &[('r', 5, 32), ('k', 8, 4), ('k', 3, 1)]);
         // One whose outputs are neighbours.
         check(&array(&[9, 8, 16], &[8, 1, 0]), &[0], &[('r', 9, 8), ('k', 8, 1), ('k', 16, 0)]);
@@ -428,7 +445,9 @@ mod tests {
     #[test]
     fn axes_are_checked() {
         let input = compact(&[2, 3]);
-        let new = |axes: &[i64]| Problem::new(std::slice::from_ref(&input), None, Some(axes), false, false);
+        let new = |axes: &[i64]| {
+            Problem::new(std::slice::from_ref(&input), None, Some(axes), ResultForm::default(), false)
+        };
         assert_eq!(new(&[2]).unwrap_err(), ProblemError::AxisOutOfRange { axis: 2, rank: 2 });
         assert_eq!(new(&[-3]).unwrap_err(), ProblemError::AxisOutOfRange { axis: -3, rank: 2 });
         assert_eq!(new(&[1, -1]).unwrap_err(), ProblemError::AxisRepeated { axis: 1, first: 1, second: -1 });
@@ -436,7 +455,8 @@ mod tests {
             new(&[2]).unwrap_err().to_string(),
             "axis 2 is out of range: the array has 2 dimensions, legal axes are -2 to 1"
         );
-        let of_one = Problem::new(&[compact(&[6])], None, Some(&[1]), false, false).unwrap_err();
+        let of_one =
+            Problem::new(&[compact(&[6])], None, Some(&[1]), ResultForm::default(), false).unwrap_err();
         assert_eq!(
             of_one.to_string(),
             "axis 1 is out of range: the array has 1 dimension, legal axes are -1 to 0"
@@ -447,7 +467,9 @@ mod tests {
     #[test]
     fn folded_dimensions_that_run_backwards_are_walked_from_their_end() {
         let inputs = [array(&[3, 4, 5], &[20, -5, -1]), array(&[3, 4, 5], &[20, 5, 1])];
-        let of = |axes: &[i64], positions| Problem::new(&inputs, None, Some(axes), false, positions).unwrap();
+        let of = |axes: &[i64], positions| {
+            Problem::new(&inputs, None, Some(axes), ResultForm::default(), positions).unwrap()
+        };
         let all = of(&[1, 2], false);
         check_problem(&all, &[('k', 3, 20), ('r', 20, 1)]);
         assert_eq!((all.starts, all.dims[1].strides.clone()), (vec![-19, 19], vec![1, -1]));
@@ -504,7 +526,7 @@ mod tests {
             let reduced: Vec<bool> = dims.iter().map(|d| d.2).collect();
             let axes: Vec<i64> = (0..dims.len() as i64).filter(|&a| reduced[a as usize]).collect();
             for input in [array(&shape, &strides), compact(&shape)] {
-                let problem = Problem::new(std::slice::from_ref(&input), None, Some(&axes), false, true).unwrap();
+                let problem = Problem::new(std::slice::from_ref(&input), None, Some(&axes), ResultForm::default(), true).unwrap();
                 prop_assert_eq!(visits(&problem), naive_visits(&input, &reduced));
                 for by_lanes in [false, true] {
                     prop_assert_eq!(visits(&problem.clone().for_vectors(by_lanes)), naive_visits(&input, &reduced));

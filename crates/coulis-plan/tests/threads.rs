@@ -4,7 +4,7 @@ mod common;
 
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::{BlockLimits, DType, Target};
-use coulis_plan::{Problem, Room, Spec, choose, schedule};
+use coulis_plan::{Problem, ResultForm, Room, Spec, choose, schedule};
 use coulis_schedule::build_nest;
 
 use common::{of, planned, spec};
@@ -396,8 +396,14 @@ fn what_is_counted_under_a_mask_is_not_read() {
     for (shape, axis) in [(vec![4096i64, 4096], 1), (vec![4096, 4096], 0), (vec![1 << 24], 0)] {
         let array = |dtype| ArrayInfo { dtype, shape: shape.clone(), strides: compact_strides(&shape) };
         let (input, mask) = (array(DType::F32), array(DType::Bool));
-        let problem = Problem::new(std::slice::from_ref(&input), Some(&mask), Some(&[axis]), false, true)
-            .expect("a problem");
+        let problem = Problem::new(
+            std::slice::from_ref(&input),
+            Some(&mask),
+            Some(&[axis]),
+            ResultForm::default(),
+            true,
+        )
+        .expect("a problem");
         let counting =
             Spec { problem, mask: true, ..spec("count", DType::F32, &shape, &input.strides, &[axis]) };
         let (_, _, trace) = planned(&counting);

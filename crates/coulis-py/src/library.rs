@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use coulis::DType;
+use coulis::{DType, strides_in};
 use half_bits::to_f64;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -99,6 +99,11 @@ impl Library {
         table.bind(py).get_item(name)
     }
 
+    /// Whether its arrays lie in memory in any order of their axes.
+    pub fn has_strides(self) -> bool {
+        matches!(self, Library::NumPy | Library::Named("torch" | "cupy"))
+    }
+
     /// Tells the library that the elements of its array are about to be overwritten.
     ///
     /// Errors: the library's arrays are not written, or this one is not to be; `what` is its name in the message.
@@ -176,10 +181,20 @@ impl NumPy {
         Ok(None)
     }
 
-    /// An unwritten row-major array.
-    pub fn empty<'py>(&self, py: Python<'py>, shape: &[i64], dtype: DType) -> PyResult<Bound<'py, PyAny>> {
-        let shape = PyTuple::new(py, shape)?;
-        self.empty.bind(py).call1((shape, self.scalar_type(py, dtype)?))
+    /// An unwritten array without gaps, with its axes in this order from the outermost in memory.
+    pub fn empty<'py>(
+        &self,
+        py: Python<'py>,
+        shape: &[i64],
+        dtype: DType,
+        order: &[usize],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (extents, ty) = (PyTuple::new(py, shape)?, self.scalar_type(py, dtype)?);
+        if order.is_sorted() {
+            return self.empty.bind(py).call1((extents, ty));
+        }
+        let steps = strides_in(shape, order).into_iter().map(|step| step * dtype.bytes() as i64);
+        self.ndarray.bind(py).call1((extents, ty, py.None(), 0, PyTuple::new(py, steps.collect::<Vec<_>>())?))
     }
 
     /// A scalar of the element whose bytes are given.

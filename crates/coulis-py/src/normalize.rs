@@ -14,6 +14,7 @@ use crate::options::{self, Ops, Options};
 use crate::own_normalization::{OwnNormalization, along_name};
 use crate::recent::{self, Known, NormalizeSettings, Wanted};
 use crate::reduce::{Call, inputs as inputs_of};
+use crate::result::order_of;
 
 /// Registers `normalize` and `normalizations`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -108,7 +109,8 @@ fn normalize<'py>(
     };
     let are_whole = inputs.iter().all(|input| input.valid.is_none());
     let is_plain = options.are_plain() && own.is_none() && device.is_none() && are_whole;
-    let wanted = Wanted { ops: name, axis, keepdims: false, map: Some(&settings) };
+    let order = order_of(&inputs[0], out)?;
+    let wanted = Wanted { ops: name, axis, keepdims: false, order, map: Some(&settings) };
     if is_plain && let Some(known) = recent::find(&wanted, &inputs) {
         return Call::plain(inputs).run(py, &known, out, stream);
     }
@@ -116,6 +118,7 @@ fn normalize<'py>(
     let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
     let mut request = options.request(py, &ops, &dtypes)?;
     request.ops.clear();
+    request.order = order;
     let beside: Vec<&str> = settings.beside.iter().map(String::as_str).collect();
     let set = |normalize: Normalize, (name, value): &(String, f64)| normalize.with(name, *value);
     request.normalize = Some(settings.parameters.iter().fold(listed.beside(&beside), set));

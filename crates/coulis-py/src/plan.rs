@@ -2,7 +2,7 @@
 
 use coulis::bench::{Amount, Init, Verdict, Workload, measure};
 use coulis::reduce::{plan, predict, prepare};
-use coulis::{AlignedBytes, Array, ArrayInfo, DType, DeviceChoice, NanPolicy, compact_strides};
+use coulis::{AlignedBytes, Array, ArrayInfo, DType, DeviceChoice, NanPolicy, Order, compact_strides};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -116,6 +116,7 @@ fn plan_of<'py>(
     let dtypes: Vec<DType> = infos.iter().map(|info| info.dtype).collect();
     let mut request = read.request_with(prologue.as_ref(), py, &ops, &dtypes)?;
     request.device = on;
+    request.order = Order::OfInput;
     let mask = mask_of(get("where")?.as_ref())?;
     // SAFETY: the mask is kept to the end of this function, and the request does not leave it.
     request.where_ = unsafe { chosen_by(mask.as_ref(), valid.iter())? };

@@ -8,7 +8,7 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use coulis::reduce::Prepared;
-use coulis::{ArrayInfo, Request};
+use coulis::{ArrayInfo, Order, Request};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyList, PyString, PyTuple};
 
@@ -42,6 +42,8 @@ pub struct Wanted<'a, 'py> {
     pub axis: Option<&'a Bound<'py, PyAny>>,
     /// Whether reduced axes stay.
     pub keepdims: bool,
+    /// Where the elements of results lie.
+    pub order: Order,
     /// The settings of a map.
     pub map: Option<&'a NormalizeSettings>,
 }
@@ -93,6 +95,7 @@ impl Kept {
     fn is_of(&self, wanted: &Wanted<'_, '_>, inputs: &[Given<'_>]) -> bool {
         let request = &self.known.request;
         request.keepdims == wanted.keepdims
+            && request.order == wanted.order
             && self.infos.len() == inputs.len()
             && self
                 .infos

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use coulis::reduce::{Doubt, Prepared, prepare};
 use coulis::{
-    Array, ArrayInfo, DType, DeviceChoice, DevicePointer, NamedArray, NanPolicy, Request, StreamHandle,
+    AlignedBytes, Array, ArrayInfo, DType, DeviceChoice, DevicePointer, NamedArray, NanPolicy, Request,
+    StreamHandle,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -21,7 +22,7 @@ use crate::error::{OrRaise, exception};
 use crate::options::{self, Ops, Options};
 use crate::outside;
 use crate::recent::{self, Known};
-use crate::result::{Outs, Prior, Target, assemble, targets};
+use crate::result::{Outs, Prior, Target, assemble, order_of, targets};
 
 /// Elements of a call that runs too short a time to be interrupted, wherever it runs.
 const BRIEF: i64 = 1 << 16;
@@ -83,7 +84,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Returns
 /// -------
 /// array, or named tuple of arrays
-///     Of the library of `x`, on its device. A full reduction of a NumPy array gives NumPy scalars.
+///     Of the library of `x`, on its device. A full reduction of a NumPy array gives NumPy scalars. Arrays of NumPy, PyTorch
+///     and CuPy lie in memory as `x` does (NumPy's order K): the results of a transposed view are a transposed view.
 ///
 /// Raises
 /// ------
@@ -155,13 +157,15 @@ fn reduce<'py>(
         && device.is_none()
         && !is_given(r#where)
         && !is_given(prologue);
-    let wanted = recent::Wanted { ops, axis, keepdims, map: None };
+    let order = order_of(&inputs[0], out)?;
+    let wanted = recent::Wanted { ops, axis, keepdims, order, map: None };
     if is_plain && let Some(known) = recent::find(&wanted, &inputs) {
         return Call::plain(inputs).run(py, &known, out, stream);
     }
     let ops = Ops::of(ops)?;
     let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
     let mut request = options.request_with(prologue, py, &ops, &dtypes)?;
+    request.order = order;
     let call = Call::new(inputs, r#where, &mut request, device)?;
     let prepared = call.prepare(py, &request)?;
     let known = Rc::new(Known::new(ops, request, prepared));
@@ -382,7 +386,7 @@ impl<'py> Call<'py> {
                 // SAFETY: the target keeps its memory, which was written.
                 n => unsafe { std::slice::from_raw_parts(first, n) },
             };
-            let array = Array::from_bytes(target.dtype, target.shape, bytes).or_raise()?;
+            let array = prepared.result(target.dtype, AlignedBytes::copy_of(bytes).or_raise()?).or_raise()?;
             results.push(NamedArray { name: target.name.to_owned(), array });
         }
         let shape = &self.inputs[0].info.shape;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use coulis::reduce::Prepared;
-use coulis::{AlignedBytes, Array, ArrayInfo, DType, compact_strides};
+use coulis::{AlignedBytes, Array, ArrayInfo, DType, Order, compact_strides};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -102,7 +102,7 @@ pub struct Target<'a, 'py> {
     pub name: &'a str,
     /// Its element type.
     pub dtype: DType,
-    /// Its shape; it is row-major.
+    /// Its shape.
     pub shape: &'a [i64],
     /// Address of its memory.
     pub address: usize,
@@ -146,7 +146,8 @@ pub fn targets<'a, 'py>(
     prepared: &'a Prepared,
 ) -> PyResult<Vec<Target<'a, 'py>>> {
     let priors = prepared.wants_priors();
-    let shape = prepared.out_shape();
+    let (shape, order) = (prepared.out_shape(), prepared.out_order());
+    let strides = prepared.out_strides();
     // What is found only after the run leaves every `out` as it was.
     let is_final = outs.0.is_empty() || !prepared.may_be_empty() || prepared.doubts().or_raise()?.is_empty();
     let mut targets = Vec::with_capacity(prepared.results().len());
@@ -173,21 +174,23 @@ pub fn targets<'a, 'py>(
         let Some(given) = given_outs.last() else { continue };
         let has_prior = priors.contains(&name);
         let is_apart = !read.iter().any(|array| array.may_meet(given));
-        let is_direct = !has_prior && is_final && is_apart && is_row_major(&given.info);
+        let is_direct = !has_prior && is_final && is_apart && has_strides(&given.info, &strides);
         if is_direct {
             let (address, library) = (given.address, given.library);
             let kind = Kind::Array(out.clone());
             targets.push(Target { name, dtype, shape, address, library, prior: None, kind });
             continue;
         }
-        let (made, address) = made_array(py, given.library, &given.object, dtype, shape)?;
+        let (made, address) = made_array(py, given.library, &given.object, dtype, shape, order)?;
         let prior = match (has_prior, place) {
             (false, _) => None,
             // SAFETY: the copy, if there is one, owns its memory; else the call keeps `out`.
-            (true, Place::Host) => Some(Prior::Host(unsafe { given.array() }?.to_row_major().or_raise()?)),
+            (true, Place::Host) => {
+                Some(Prior::Host(prepared.in_order(&unsafe { given.array() }?).or_raise()?))
+            }
             (true, Place::Cuda(_)) => {
                 let adapter = given.library.adapter(py)?;
-                let seen = adapter.call_method1(intern!(py, "row_major"), (&given.object,))?;
+                let seen = adapter.call_method1(intern!(py, "compact"), (&given.object, order))?;
                 Some(Prior::Device(Box::new(Given::of(&seen, "out")?)))
             }
         };
@@ -247,26 +250,56 @@ fn checked<'py>(
     Ok(given)
 }
 
-fn is_row_major(info: &ArrayInfo) -> bool {
-    let wanted = compact_strides(&info.shape);
+fn has_strides(info: &ArrayInfo, wanted: &[i64]) -> bool {
     info.shape.contains(&0)
-        || info.shape.iter().zip(info.strides.iter().zip(wanted)).all(|(&n, (&s, w))| n == 1 || s == w)
+        || info.shape.iter().zip(info.strides.iter().zip(wanted)).all(|(&n, (s, w))| n == 1 || s == w)
 }
 
-/// A new array of a library whose arrays can be written, and its address.
+/// The order of the results of an input: as it lies, where its library has arrays in any order and not all of `out` are row-major.
+pub fn order_of(input: &Given<'_>, out: Option<&Bound<'_, PyAny>>) -> PyResult<Order> {
+    let steps = &input.info.strides;
+    if !input.library.has_strides() || steps.is_sorted_by(|a, b| a.unsigned_abs() >= b.unsigned_abs()) {
+        return Ok(Order::RowMajor);
+    }
+    let mut given = Vec::new();
+    if let Some(out) = out.filter(|out| !out.is_none()) {
+        arrays_in(out, &mut given)?;
+    }
+    let is_row_major = |info: &ArrayInfo| has_strides(info, &compact_strides(&info.shape));
+    let is_given = !given.is_empty();
+    // What is no array is refused later.
+    let mut read = given.iter().filter_map(|array| Given::of(array, "out").ok());
+    Ok(if is_given && read.all(|array| is_row_major(&array.info)) { Order::RowMajor } else { Order::OfInput })
+}
+
+/// The objects in an object, and in those: what is neither a dict nor a sequence.
+fn arrays_in<'py>(object: &Bound<'py, PyAny>, found: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
+    let inner: Vec<Bound<'py, PyAny>> = if let Ok(dict) = object.cast::<PyDict>() {
+        dict.values().iter().collect()
+    } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        object.try_iter()?.collect::<PyResult<_>>()?
+    } else {
+        found.push(object.clone());
+        return Ok(());
+    };
+    inner.iter().try_for_each(|object| arrays_in(object, found))
+}
+
+/// A new array of a library whose arrays can be written, with its axes in that order, and its address.
 fn made_array<'py>(
     py: Python<'py>,
     library: Library,
     like: &Bound<'py, PyAny>,
     dtype: DType,
     shape: &[i64],
+    order: &[usize],
 ) -> PyResult<(Bound<'py, PyAny>, usize)> {
     if library == Library::NumPy {
-        let array = numpy(py)?.empty(py, shape, dtype)?;
+        let array = numpy(py)?.empty(py, shape, dtype, order)?;
         let address = Given::of(&array, "out")?.address;
         return Ok((array, address));
     }
-    let words = (like, PyTuple::new(py, shape)?, dtype.name());
+    let words = (like, PyTuple::new(py, shape)?, dtype.name(), PyTuple::new(py, order)?);
     library.adapter(py)?.call_method1(intern!(py, "empty"), words)?.extract()
 }
 
@@ -279,10 +312,11 @@ fn made<'py>(
     place: Place,
     prepared: &Prepared,
 ) -> PyResult<(usize, Kind<'py>)> {
-    let library = input.library;
+    let (library, order) = (input.library, prepared.out_order());
     Ok(match library {
         _ if let Some(exchange) = input.exchange
-            && library != Library::NumPy =>
+            && library != Library::NumPy
+            && order.is_sorted() =>
         {
             let (array, address) = exchange.empty(py, dtype, shape, place)?;
             (address, Kind::Array(array))
@@ -292,11 +326,11 @@ fn made<'py>(
             (bytes.as_mut_slice().as_mut_ptr().expose_provenance(), Kind::Scalar(bytes))
         }
         Library::NumPy | Library::Named("pyarrow") => {
-            let (array, address) = made_array(py, Library::NumPy, &input.object, dtype, shape)?;
+            let (array, address) = made_array(py, Library::NumPy, &input.object, dtype, shape, order)?;
             (address, Kind::Array(array))
         }
         Library::Named("torch" | "cupy") => {
-            let (array, address) = made_array(py, library, &input.object, dtype, shape)?;
+            let (array, address) = made_array(py, library, &input.object, dtype, shape, order)?;
             (address, Kind::Array(array))
         }
         Library::Named(_) => {

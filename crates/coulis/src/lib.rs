@@ -37,6 +37,7 @@ pub use coulis_io::{
 pub use coulis_ir::args::{ArrayInfo, compact_strides};
 pub use coulis_ir::simplify::gcd;
 pub use coulis_ir::{DType, NanPolicy};
+pub use coulis_plan::order::{Order, strides_in};
 pub use coulis_plan::tuned::Knob as PlanKnob;
 pub use coulis_reducers::{
     Along, CATALOGUE, MapFn, NORMALIZATIONS, NormalizationEntry, UserNormalization, UserReducer, comm_reducer,

@@ -176,7 +176,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
         .collect::<Result<_, _>>()?;
     let reducer = normalization.reducer.clone();
     let any_order = reducer.claims.associative && reducer.claims.commutative && ignores_position(&reducer);
-    let problem = Problem::of_map(folded, None, &placed, named, !any_order)?;
+    let problem = Problem::of_map(folded, None, &placed, named, request.order, !any_order)?;
     let outputs = vec![output(request, &normalization)?];
     let staged = normalization.staged.clone();
     let map = Some(Map { lambda: normalization.map.clone(), beside: beside_dtypes, staged });

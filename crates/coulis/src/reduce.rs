@@ -15,7 +15,7 @@ use coulis_ir::args::ArrayInfo;
 use coulis_ir::eval::Value;
 use coulis_ir::expr::promoted_dtype;
 use coulis_ir::{Claims, DType, Expr, Lambda, NanPolicy, Reducer};
-use coulis_plan::{OutputSpec, Problem, Spec};
+use coulis_plan::{OutputSpec, Problem, ResultForm, Spec};
 use coulis_reducers::{Normalization, Product};
 use coulis_runtime::Rates;
 
@@ -119,8 +119,8 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         );
         return Err(Error::user("reduce/where", message));
     }
-    let mut problem =
-        Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, !any_order)?;
+    let form = ResultForm { keepdims: request.keepdims, order: request.order };
+    let mut problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), form, !any_order)?;
     if associative && commutative {
         problem = problem.for_vectors(!has_threads(request));
     }
@@ -554,7 +554,7 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
     }
     let mut priors = Vec::new();
     for (name, output) in names.iter().zip(&spec.outputs).filter(|(_, o)| o.beta != 0.0) {
-        priors.push(prior(request, name, output, &spec.problem.out_shape)?);
+        priors.push(prepared.prior(request, name, output)?);
     }
     let mut outputs = prepared.allocate()?;
     let arrays: Vec<&Array> = inputs.iter().chain(&request.where_).collect();
@@ -564,7 +564,7 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
     let mut results = Vec::new();
     let mut bytes: u64 = inputs.iter().map(Array::n_bytes).sum();
     for ((name, output), owned) in prepared.0.call.names.iter().zip(&spec.outputs).zip(outputs) {
-        let array = Array::from_owned(output.dtype, &spec.problem.out_shape, owned)?;
+        let array = prepared.result(output.dtype, owned)?;
         bytes += array.n_bytes();
         results.push(NamedArray { name: name.clone(), array });
     }
@@ -578,22 +578,4 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
         axes: spec.problem.axes.clone(),
         notices: prepared.0.device.notices(),
     })
-}
-
-/// The prior of an output, checked and row-major.
-fn prior(request: &Request, name: &str, output: &OutputSpec, shape: &[i64]) -> Result<Array, Error> {
-    let Some(prior) = request.prior.get(name) else {
-        let message = format!("beta of `{name}` is {}, and no prior of that name is given", output.beta);
-        return Err(Error::user("reduce/prior", message));
-    };
-    if prior.dtype() != output.dtype || prior.shape() != shape {
-        let message = format!(
-            "the prior of `{name}` is to be {} of shape {shape:?}, got {} of shape {:?}",
-            output.dtype,
-            prior.dtype(),
-            prior.shape()
-        );
-        return Err(Error::user("reduce/prior", message));
-    }
-    Ok(prior.to_row_major()?)
 }

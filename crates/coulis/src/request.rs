@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use coulis_io::{Array, Scalar};
 use coulis_ir::{DType, NanPolicy};
+use coulis_plan::Order;
 use coulis_plan::tuned::Knob;
 
 use crate::normalization::Normalize;
@@ -74,6 +75,8 @@ pub struct Request {
     pub axes: Option<Vec<i64>>,
     /// Whether reduced axes stay with extent 1.
     pub keepdims: bool,
+    /// Where the elements of results lie.
+    pub order: Order,
     /// Bool array, broadcast to the input: which elements take part.
     pub where_: Option<Array>,
     /// What becomes of NaN elements.
@@ -112,6 +115,7 @@ impl Request {
             prologue: None,
             axes: None,
             keepdims: false,
+            order: Order::RowMajor,
             where_: None,
             nan: NanPolicy::Propagate,
             ddof: 0.0,
@@ -142,6 +146,7 @@ impl Request {
             prologue,
             axes,
             keepdims,
+            order,
             where_: _,
             nan,
             ddof,
@@ -162,6 +167,7 @@ impl Request {
             && *prologue == other.prologue
             && *axes == other.axes
             && *keepdims == other.keepdims
+            && *order == other.order
             && *nan == other.nan
             && ddof.to_bits() == other.ddof.to_bits()
             && *acc_dtype == other.acc_dtype

@@ -19,7 +19,7 @@ use coulis_ir::print::print_kernel;
 use coulis_ir::verify::{verify, verify_more_for};
 use coulis_ir::{BlockLimits, Checked, Kernel, Target};
 use coulis_lower::{Options, lower};
-use coulis_plan::Problem;
+use coulis_plan::{Problem, ResultForm};
 use coulis_script::parse_module;
 use placed::{Axis, in_memory};
 use proptest::prelude::*;
@@ -344,7 +344,7 @@ fn run_with(call: &Call, target: &Target) -> Result<(), Box<dyn std::error::Erro
     let n = call.input.shape.iter().product::<i64>() as usize;
     let input = array(call.input.dtype, &call.input.shape, &numbers(n, Special::Zeros, 5));
     // The kernel has the dimensions that axes are fused to.
-    let problem = Problem::new(info, None, Some(&call.axes), false, true)?;
+    let problem = Problem::new(info, None, Some(&call.axes), ResultForm::default(), true)?;
     let (shape, strides): (Vec<i64>, Vec<i64>) =
         problem.dims.iter().map(|dim| (dim.extent, dim.strides[0])).unzip();
     let function =

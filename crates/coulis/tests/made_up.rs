@@ -6,7 +6,9 @@ use coulis_io::{AlignedBytes, Array};
 use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args, compact_strides};
 use coulis_ir::{DType, Expr, Lambda, Reducer, Var};
 use coulis_lower::Options;
-use coulis_plan::{Machine, Map, OutputSpec, Problem, STRATEGIES, Spec, choose_named, schedule};
+use coulis_plan::{
+    Machine, Map, Order, OutputSpec, Problem, ResultForm, STRATEGIES, Spec, choose_named, schedule,
+};
 use coulis_reducers::{Staged, UserReducer, comm_reducer};
 use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Window};
 
@@ -69,7 +71,7 @@ fn info(shape: &[i64]) -> ArrayInfo {
 
 /// The fold over axes, and its results.
 fn fold(shape: &[i64], axes: &[usize]) -> (Spec, Vec<Vec<i64>>) {
-    let problem = Problem::new(&[info(shape)], None, Some(&list(axes)), false, true).unwrap();
+    let problem = Problem::new(&[info(shape)], None, Some(&list(axes)), ResultForm::default(), true).unwrap();
     let outputs = vec![OutputSpec::plain(DType::I64); 3];
     let folded = plain_fold(shape, axes, &elements(shape));
     let wanted = (0..3).map(|slot| folded.iter().map(|w| w[slot]).collect());
@@ -79,7 +81,8 @@ fn fold(shape: &[i64], axes: &[usize]) -> (Spec, Vec<Vec<i64>>) {
 /// How much less the squared distance of each element from 5 is than the largest, of one fold and of two: with the count of what is
 /// above 2 in what is kept, the second of which is the largest of that.
 fn map(shape: &[i64], axes: &[usize]) -> (Spec, Vec<Vec<i64>>) {
-    let problem = Problem::of_map(&[info(shape)], None, &[], Some(&list(axes)), true).unwrap();
+    let problem =
+        Problem::of_map(&[info(shape)], None, &[], Some(&list(axes)), Order::RowMajor, true).unwrap();
     let wide = |name: &str| Var::new(name, DType::I64);
     let (x, [count, largest, moment]) = (Var::new("x", DType::I16), ["a", "b", "c"].map(wide));
     let distance = x.expr().cast(DType::I64) - Expr::int_of(5, DType::I64);

@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Lie, Special, array, check, length_and_lie, numbers, view};
-use coulis::{Array, DType, DeviceChoice, NanPolicy, Request};
+use coulis::{Array, DType, DeviceChoice, NanPolicy, Order, Request};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -139,6 +139,7 @@ impl Case {
         request.where_ = self.mask();
         request.nan = self.nan;
         request.keepdims = self.keepdims;
+        request.order = if self.order_seed & 2 == 0 { Order::RowMajor } else { Order::OfInput };
         if ops.iter().any(|op| coulis_reducers::find(op).is_ok_and(|entry| entry.takes_ddof)) {
             request.ddof = self.ddof;
         }

@@ -6,13 +6,14 @@ use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::verify::verify_for;
 use coulis_ir::{DType, Target};
 use coulis_lower::Options;
-use coulis_plan::{OutputSpec, Problem, Spec, choose, schedule};
+use coulis_plan::{OutputSpec, Problem, ResultForm, Spec, choose, schedule};
 
 /// The permit for an sm_90a of the kernel that folds these statistics.
 fn permit(ops: &[&str], dtype: DType, shape: &[i64], axes: &[i64]) -> Result<&'static str, String> {
     let target = Target::cuda("sm_90a").unwrap();
     let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
-    let problem = Problem::new(std::slice::from_ref(&info), None, Some(axes), false, true).unwrap();
+    let problem =
+        Problem::new(std::slice::from_ref(&info), None, Some(axes), ResultForm::default(), true).unwrap();
     let request = coulis_reducers::ReducerRequest::new(&[dtype]);
     let parts: Vec<_> =
         ops.iter().map(|op| (*op, coulis_reducers::find(op).unwrap().build(&request).unwrap())).collect();

@@ -8,7 +8,7 @@ mod common;
 mod gpu;
 
 use common::{Special, array, check, numbers};
-use coulis::{Array, DType, DeviceChoice, Request};
+use coulis::{Array, DType, DeviceChoice, Normalize, Order, Request};
 
 const OPS: [&[&str]; 3] = [&["sum", "var", "max"], &["argmax", "argmin_last"], &["logsumexp"]];
 
@@ -74,6 +74,50 @@ fn what_stands_beside_a_view_that_runs_backwards_is_read_where_it_is() {
             check(&[forwards.clone(), backwards.clone()], &of(&["dot"])).unwrap();
             let masked = Request { where_: Some(mask.clone()), ..of(&["sum", "max", "count"]) };
             check(std::slice::from_ref(&backwards), &masked).unwrap();
+        }
+    }
+}
+
+/// Results of a transposed view, and what is folded into them, in the order of the elements.
+#[test]
+fn results_lie_as_the_input_does() {
+    let (shape, strides) = ([6, 20, 34], [1, 204, 6]);
+    let n = 6 * 20 * 34;
+    let found = gpu::gpu().map(|_| DeviceChoice::Cuda(0));
+    for device in [DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 }].into_iter().chain(found) {
+        for (dtype, ops) in
+            [(DType::F32, &["sum", "max"][..]), (DType::I8, &["argmax"]), (DType::F16, &["mean"])]
+        {
+            let view =
+                array(dtype, &[n], &numbers(n as usize, Special::Few, 5)).view(&shape, &strides, 0).unwrap();
+            for (axis, kept, want) in [(0, [20, 34], [34, 1]), (1, [6, 34], [1, 6]), (2, [6, 20], [1, 6])] {
+                let mut request = Request { device: device.clone(), ..Request::new(ops).over(&[axis]) };
+                request.order = Order::OfInput;
+                if ops == ["mean"] {
+                    request.beta.insert(String::new(), 2.0);
+                    let of = (kept[0] * kept[1]) as usize;
+                    let prior = array(dtype, &kept, &numbers(of, Special::Zeros, 6));
+                    request.prior.insert("mean".to_owned(), prior);
+                }
+                check(std::slice::from_ref(&view), &request)
+                    .unwrap_or_else(|why| panic!("{ops:?} over {axis} on {device:?}: {why}"));
+                let outcome = coulis::reduce::run(std::slice::from_ref(&view), &request).unwrap();
+                assert!(outcome.results.iter().all(|r| r.array.strides() == want), "{outcome:?}");
+            }
+        }
+        let view =
+            array(DType::F32, &[n], &numbers(n as usize, Special::Few, 5)).view(&shape, &strides, 0).unwrap();
+        for axis in [0, 1, 2] {
+            let normalize = Normalize::named("softmax").unwrap();
+            let request = Request { device: device.clone(), ..Request::normalizing(normalize).over(&[axis]) };
+            let of_input = Request { order: Order::OfInput, ..request.clone() };
+            let [row_major, as_it_lies] = [request, of_input].map(|request| {
+                let outcome = coulis::reduce::run(std::slice::from_ref(&view), &request).unwrap();
+                outcome.results[0].array.clone()
+            });
+            assert_eq!(as_it_lies.strides(), strides);
+            let far = |(a, b): (coulis::Scalar, coulis::Scalar)| (a.to_f64() - b.to_f64()).abs() > 1e-6;
+            assert!(!row_major.scalars().zip(as_it_lies.scalars()).any(far));
         }
     }
 }

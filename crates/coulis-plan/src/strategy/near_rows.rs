@@ -178,6 +178,7 @@ pub(super) mod tests {
     use coulis_reducers::{NormalizationRequest, ReducerRequest, find_normalization};
 
     use super::*;
+    use crate::order::Order;
     use crate::plan::{choose, replay};
     use crate::program::{Map, OutputSpec};
 
@@ -192,7 +193,9 @@ pub(super) mod tests {
     pub fn spec_of(name: &str, fold: ReducerRequest, (shape, strides): (&[i64], &[i64]), axis: i64) -> Spec {
         let dtype = fold.inputs[0];
         let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: strides.to_vec() };
-        let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[axis]), false).unwrap();
+        let problem =
+            Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[axis]), Order::RowMajor, false)
+                .unwrap();
         let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
         let of = find_normalization(name).unwrap().build(&request).unwrap();
         let map = Map { lambda: of.map, beside: Vec::new(), staged: of.staged };

@@ -1,6 +1,7 @@
 //! What strategies decide for CPUs.
 
 use super::*;
+use crate::order::ResultForm;
 use crate::plan::{choose, schedule};
 use crate::problem::Problem;
 use crate::program::OutputSpec;
@@ -33,6 +34,10 @@ pub fn planned(op: &str, shape: &[i64], axes: &[i64], target: &Target) -> (Spec,
     )
 }
 
+fn problem_of(input: &ArrayInfo, axes: &[i64]) -> Problem {
+    Problem::new(std::slice::from_ref(input), None, Some(axes), ResultForm::default(), true).unwrap()
+}
+
 fn planned_for(
     request: &coulis_reducers::ReducerRequest,
     op: &str,
@@ -42,7 +47,7 @@ fn planned_for(
 ) -> (Spec, Sketch, &'static Strategy) {
     let dtype = request.inputs[0];
     let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
-    let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).unwrap();
+    let problem = problem_of(&input, axes);
     let reducer = coulis_reducers::find(op).unwrap().build(request).unwrap();
     let outputs = vec![OutputSpec::plain(reducer.results[0].dtype)];
     let spec = Spec::new(problem, vec![dtype], false, reducer, outputs, None);
@@ -202,7 +207,7 @@ fn short_rows_whose_steps_wait_are_walked_side_by_side() {
 fn visits_of_many_statistics_are_not_written_out() {
     let visit = |ops: &[&'static str]| {
         let input = ArrayInfo { dtype: DType::I64, shape: vec![100_000, 20], strides: vec![20, 1] };
-        let problem = Problem::new(std::slice::from_ref(&input), None, Some(&[0]), false, true).unwrap();
+        let problem = problem_of(&input, &[0]);
         let request = coulis_reducers::ReducerRequest::new(&[DType::I64]);
         let built = |op: &&'static str| (*op, coulis_reducers::find(op).unwrap().build(&request).unwrap());
         let parts: Vec<(&str, Reducer)> = ops.iter().map(built).collect();
@@ -469,7 +474,7 @@ fn elements_that_may_end_a_call_with_an_error_are_all_looked_at() {
         let values = coulis_ir::Lambda { body: vec![Expr::int(12).floordiv(by(x.expr()))], params: vec![x] };
         let request = coulis_reducers::ReducerRequest::new(&[int]);
         let reducer = coulis_reducers::find("any").unwrap().build(&request).unwrap().of_mapped(&values);
-        let problem = Problem::new(std::slice::from_ref(&input), None, Some(&[0]), false, true).unwrap();
+        let problem = problem_of(&input, &[0]);
         let outputs = vec![OutputSpec::plain(DType::Bool)];
         let spec = Spec::new(problem, vec![int], false, reducer, outputs, None);
         choose(&spec, &cpu(64, 1)).unwrap().sketch.asks_every

@@ -4,13 +4,13 @@
 
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::{DType, Target};
-use coulis_plan::{OutputSpec, Problem, Sketch, Spec, choose, schedule};
+use coulis_plan::{OutputSpec, Problem, ResultForm, Sketch, Spec, choose, schedule};
 
 /// A call of one statistic of one array.
 pub fn spec(op: &str, dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64]) -> Spec {
     let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: strides.to_vec() };
-    let problem =
-        Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).expect("a problem");
+    let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), ResultForm::default(), true)
+        .expect("a problem");
     let request = coulis_reducers::ReducerRequest::new(&[dtype]);
     let reducer = coulis_reducers::find(op).expect("a statistic").build(&request).expect("a reducer");
     let outputs = reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect();

@@ -30,7 +30,7 @@ pub(super) fn check(
     };
     let [bytes] = <[AlignedBytes; 1]>::try_from(outputs)
         .map_err(|all| Error::bug("bench/map", format!("{} results of a normalization", all.len())))?;
-    let arrays = [input.clone(), Array::from_owned(spec.dtype, &problem.out_shape, bytes)?];
+    let arrays = [input.clone(), prepared.result(spec.dtype, bytes)?];
     let rows = Reference::new(call, &arrays, None);
     let exact = prepared.in_float64()?;
     let n_rows = problem.n_outputs as usize;

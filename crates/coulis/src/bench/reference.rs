@@ -63,7 +63,7 @@ pub(super) fn check(
     let n_outputs = problem.n_outputs as usize;
     let mut found: Vec<Vec<Value>> = Vec::new();
     for (output, bytes) in call.spec.outputs.iter().zip(outputs) {
-        let array = Array::from_owned(output.dtype, &[problem.n_outputs], bytes)?;
+        let array = prepared.result(output.dtype, bytes)?;
         found.push(array.scalars().map(value).collect());
     }
     let len = problem.reduce_len;

@@ -1,6 +1,7 @@
 //! Launches of prepared calls: into memory of coulis, into memory of the caller, and on a device's own memory.
 
 use coulis_io::{AlignedBytes, Array};
+use coulis_ir::DType;
 use coulis_ir::args::ArrayInfo;
 use coulis_plan::OutputSpec;
 use coulis_runtime::cuda::DeviceMemory;
@@ -16,7 +17,7 @@ use crate::error::Error;
 use crate::request::{DeviceChoice, NamedArray, Request};
 
 impl Prepared {
-    /// Names, types, shapes and (row-major) strides of the results, in the order of the statistics; `maxloc` has two.
+    /// Names, types, and shapes and strides as a kernel has them of the results, in the order of the statistics; `maxloc` has two.
     pub fn results(&self) -> impl ExactSizeIterator<Item = (&str, &ArrayInfo)> {
         let outputs = &self.0.kernel.infos[self.0.kernel.infos.len() - self.0.call.names.len()..];
         self.0.call.names.iter().map(String::as_str).zip(outputs)
@@ -25,6 +26,50 @@ impl Prepared {
     /// Shape of every result as the caller sees it.
     pub fn out_shape(&self) -> &[i64] {
         &self.0.call.spec.problem.out_shape
+    }
+
+    /// The axes of every result, from the outermost in memory to the innermost.
+    pub fn out_order(&self) -> &[usize] {
+        &self.0.call.spec.problem.out_order
+    }
+
+    /// Steps of the axes of every result, in elements.
+    pub fn out_strides(&self) -> Vec<i64> {
+        self.0.call.spec.problem.out_strides()
+    }
+
+    /// The result of this type whose elements a launch has left in these bytes.
+    ///
+    /// Errors: bytes of another size.
+    pub fn result(&self, dtype: DType, bytes: AlignedBytes) -> Result<Array, Error> {
+        let flat = Array::from_owned(dtype, &[self.0.call.spec.n_results()], bytes)?;
+        Ok(flat.view(self.out_shape(), &self.out_strides(), 0)?)
+    }
+
+    /// The elements of an array of the shape of results, in the order in which those lie.
+    ///
+    /// Errors: no memory for a copy.
+    pub fn in_order(&self, array: &Array) -> Result<Array, Error> {
+        Ok(array.permuted(self.out_order()).to_row_major()?)
+    }
+
+    /// The prior of an output, checked, in the order of the result.
+    pub(super) fn prior(&self, request: &Request, name: &str, output: &OutputSpec) -> Result<Array, Error> {
+        let Some(prior) = request.prior.get(name) else {
+            let message = format!("beta of `{name}` is {}, and no prior of that name is given", output.beta);
+            return Err(Error::user("reduce/prior", message));
+        };
+        let shape = self.out_shape();
+        if prior.dtype() != output.dtype || prior.shape() != shape {
+            let message = format!(
+                "the prior of `{name}` is to be {} of shape {shape:?}, got {} of shape {:?}",
+                output.dtype,
+                prior.dtype(),
+                prior.shape()
+            );
+            return Err(Error::user("reduce/prior", message));
+        }
+        self.in_order(prior)
     }
 
     /// Names of the results that want a prior: those whose beta is not 0.
@@ -52,7 +97,7 @@ impl Prepared {
         self.launch_into(inputs, priors, &mut slices)
     }
 
-    /// As [`Prepared::launch`], into memory of the caller: row-major results, aligned for their types.
+    /// As [`Prepared::launch`], into memory of the caller: results in their order, aligned for their types.
     pub fn launch_into(
         &self,
         inputs: &[&Array],

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use coulis_plan::Order;
 use coulis_plan::tuned::{Changes, Knob};
 use coulis_reducers::find_normalization;
 use coulis_runtime::Cache;
@@ -119,6 +120,7 @@ impl Workload {
             },
         };
         request.axes = self.axes.clone();
+        request.order = Order::OfInput;
         if let Some(dtype) = self.out_dtype {
             request.out_dtypes.insert(String::new(), dtype);
         }

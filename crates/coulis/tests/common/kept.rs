@@ -6,7 +6,7 @@ use coulis::reduce::array_info;
 use coulis::{Arguments, Array, CompileOptions, DType, DeviceChoice, Function, SimReport, Value};
 use coulis_ir::Target;
 use coulis_ir::args::{ArrayInfo, compact_strides};
-use coulis_plan::{Map, OutputSpec, Problem, Spec, choose, schedule};
+use coulis_plan::{Map, Order, OutputSpec, Problem, Spec, choose, schedule};
 use coulis_reducers::{NormalizationRequest, ReducerRequest, find_normalization};
 
 /// The simulator, with one order of warps.
@@ -20,7 +20,9 @@ pub fn spec(name: &str, dtype: DType, shape: &[i64], axis: i64) -> Spec {
 /// The same of an array that lies in any way.
 fn spec_of(name: &str, info: &ArrayInfo, axis: i64) -> Spec {
     let dtype = info.dtype;
-    let problem = Problem::of_map(std::slice::from_ref(info), None, &[], Some(&[axis]), false).unwrap();
+    let problem =
+        Problem::of_map(std::slice::from_ref(info), None, &[], Some(&[axis]), Order::RowMajor, false)
+            .unwrap();
     let fold = ReducerRequest::new(&[dtype]).with_two_walks();
     let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
     let normalization = find_normalization(name).unwrap().build(&request).unwrap();

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
-use coulis::{Array, DType, DeviceChoice, NanPolicy, Request, Scalar};
+use coulis::{Array, DType, DeviceChoice, NanPolicy, Order, Request, Scalar};
 use proptest::prelude::{Just, Strategy, prop_oneof};
 
 /// An array of `dtype` from small numbers; floats keep NaN and infinities.
@@ -200,6 +200,9 @@ pub fn check(inputs: &[Array], request: &Request) -> Result<(), String> {
     for (result, verified) in outcome.results.iter().zip(&report.results) {
         if result.array.shape() != shape {
             return Err(format!("{}: shape {:?}, wanted {shape:?}", result.name, result.array.shape()));
+        }
+        if request.order == Order::RowMajor && !result.array.is_row_major() {
+            return Err(format!("{}: strides {:?}", result.name, result.array.strides()));
         }
         if verified.n_checked != result.array.len() {
             return Err(format!("{}: {} outputs compared", result.name, verified.n_checked));
