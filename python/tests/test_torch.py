@@ -179,6 +179,19 @@ def test_the_operator_is_what_torch_asks_of_one(device):
         torch.library.opcheck(torch.ops.coulis.reduce.default, (values(device, 3, 4), ops, axis, keepdims, 0.0))
 
 
+def test_results_of_a_permuted_tensor_lie_as_the_operators_say(device):
+    x = values(device, 3, 4, 5)
+    views = [x.permute(2, 0, 1), x.permute(1, 2, 0), x.mT, x[:, :1].permute(1, 2, 0), x[:, :1].expand(3, 4, 5).permute(2, 1, 0), x[1:1].mT]
+    for view in views:
+        for axis in [[0], [1], [2], [0, 2], []]:
+            for keepdims in [False, True]:
+                torch.library.opcheck(torch.ops.coulis.reduce.default, (view, "sum,count", axis, keepdims, 0.0))
+            torch.library.opcheck(torch.ops.coulis.normalize.default, (view, "softmax", axis, [], "", []))
+    for view in views[:3]:
+        assert torch.equal(coulis.max(view, 2), view.amax(2))
+        assert coulis.softmax(view, 0).stride() == view.stride()
+
+
 def test_shapes_and_types_are_known_without_elements(device):
     from torch._subclasses.fake_tensor import FakeTensorMode
 

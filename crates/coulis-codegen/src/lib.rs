@@ -11,6 +11,7 @@ pub mod dialect;
 pub mod module;
 
 pub use dialect::cuda::COMPILER_OPTIONS as CUDA_OPTIONS;
+pub use dialect::cuda::bounds::{WITHOUT_RESIDENT as CUDA_WITHOUT_RESIDENT, asks_for_resident};
 pub use dialect::{DIALECTS, Dialect};
 pub use module::{KernelArg, KernelLaunch, Module, Temporary};
 

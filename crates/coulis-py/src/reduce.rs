@@ -426,11 +426,15 @@ impl<'py> Call<'py> {
                 continue;
             }
             let (Some(mask), Some(x)) = (&self.mask, self.inputs.first()) else { continue };
-            let ends = [intern!(py, "min"), intern!(py, "max")].map(|op| -> PyResult<f64> {
+            let end = |op: &str| -> PyResult<f64> {
                 reduce.call1((&results, op))?.call_method0(intern!(py, "__float__"))?.extract()
-            });
-            let [lo, hi] = ends;
-            if !doubt.may_lie_between(lo?, hi?) {
+            };
+            // Each end is waited for, and one of them mostly says that there is no doubt.
+            let is_open = match doubt.is_high() {
+                true => doubt.may_lie_between(f64::NEG_INFINITY, end("max")?),
+                false => doubt.may_lie_between(end("min")?, f64::INFINITY),
+            };
+            if !is_open {
                 continue;
             }
             let shape = PyTuple::new(py, &x.info.shape)?;

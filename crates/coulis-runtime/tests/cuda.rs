@@ -5,7 +5,8 @@
 use std::time::Instant;
 
 use coulis_ir::Target;
-use coulis_runtime::cuda::{CudaCompiler, LibraryName, Search, disassemble, probe};
+use coulis_runtime::cuda::nvrtc::spilled_bytes;
+use coulis_runtime::cuda::{CudaCompiler, Format, LibraryName, Search, disassemble, probe};
 use coulis_runtime::{Cuda, CudaError, CudaOptions, Environment, Origin};
 
 /// The search of this process, if it finds NVRTC.
@@ -108,6 +109,43 @@ fn a_cubin_is_found_on_the_disk_without_loading_the_compiler() {
             "another text or architecture"
         );
     }
+}
+
+/// Threads that keep 48 numbers, of which a multiprocessor is to hold so many that each has 32 registers; and of which it may hold
+/// all without that.
+#[test]
+fn threads_that_would_spill_registers_have_more_of_them() {
+    let Some(search) = nvrtc("threads_that_would_spill_registers") else { return };
+    let (compiler, _) = CudaCompiler::open(&search, None);
+    let nvrtc = compiler.load().unwrap();
+    let text = |blocks: u32| {
+        let bounds = format!("__launch_bounds__(256 RESIDENT({blocks}))");
+        r##"#ifndef RESIDENT
+#define RESIDENT(blocks) , blocks
+#endif
+#define EACH _Pragma("unroll") for (int j = 0; j < 48; ++j)
+extern "C" __global__ void BOUNDS f(float* a, int n) {
+  float s[48];
+  EACH s[j] = a[j * 256 + threadIdx.x];
+  for (int i = 0; i < n; ++i) EACH s[j] = s[j] * s[(j + 1) % 48] + a[i];
+  EACH a[j * 256 + threadIdx.x] = s[j];
+}
+"##
+        .replace("BOUNDS", &bounds)
+    };
+    let with = |text: &str, more: Option<&'static str>| {
+        let options: Vec<&str> = CudaCompiler::options().into_iter().chain(more).collect();
+        nvrtc.compile("f", text, "sm_90a", Format::Cubin, &options).unwrap()
+    };
+    let many = text(8);
+    let (spilled, log) = with(&many, None);
+    assert!(spilled_bytes(&log) > 128, "{log}");
+    let (whole, log) = with(&many, Some(coulis_codegen::CUDA_WITHOUT_RESIDENT));
+    assert_eq!(spilled_bytes(&log), 0, "{log}");
+    let (found, _) = compiler.cubin("f", &many, "sm_90a").unwrap();
+    assert!(found == whole && found != spilled);
+    let few = text(2);
+    assert!(compiler.cubin("f", &few, "sm_90a").unwrap().0 == with(&few, None).0);
 }
 
 #[test]

@@ -50,6 +50,11 @@ impl Doubt {
         }
     }
 
+    /// Whether what shows that an output is without elements is above most results.
+    pub fn is_high(&self) -> bool {
+        matches!(self.shows, Shows::Value(Some(nothing)) if nothing.as_f64() > 0.0)
+    }
+
     /// The error of an output without elements.
     pub fn refusal(&self, output: usize) -> Error {
         let what = if self.is_position() { "position" } else { "value" };

@@ -7,6 +7,7 @@
 //! A launch has no status, so an integer divided by zero gives 0. Source: CUDA C++ Programming Guide; PTX ISA.
 
 mod atomic;
+pub mod bounds;
 mod math;
 mod memory;
 mod scalar;
@@ -430,6 +431,7 @@ impl GpuDialect for Cuda {
         let found = words_in(text, &names);
         let (defines, typedefs) = found.split_at(DEFINES.len());
         let mut prelude = String::new();
+        prelude.push_str(bounds::definition(text));
         for ((name, meaning), _) in DEFINES.iter().zip(defines).filter(|(_, found)| **found) {
             let _ = writeln!(prelude, "#define {name} {meaning}");
         }
@@ -447,11 +449,7 @@ impl GpuDialect for Cuda {
         cluster: Option<[i128; 3]>,
         parameters: &[String],
     ) -> String {
-        let bounds = match (threads.filter(|n| *n > 1), blocks) {
-            (None, _) => String::new(),
-            (Some(n), None) => format!("__launch_bounds__({n}) "),
-            (Some(n), Some(blocks)) => format!("__launch_bounds__({n}, {blocks}) "),
-        };
+        let bounds = bounds::launch_bounds(threads, blocks);
         let cluster =
             cluster.map_or_else(String::new, |[x, y, z]| format!("__cluster_dims__({x}, {y}, {z}) "));
         format!("extern \"C\" __global__ void {cluster}{bounds}{name}({})", parameters.join(", "))

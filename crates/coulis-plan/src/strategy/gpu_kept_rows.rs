@@ -79,6 +79,9 @@ const FEWEST_PARTS: i64 = 4;
 const AT_ONCE: i64 = 5;
 /// Bytes of elements whose rows are filled: others are as fast without, or were not tried.
 const MEASURED_BYTES: RangeInclusive<usize> = 2..=4;
+/// Bytes of narrow rows that begin anywhere from which on they are filled though a multiprocessor holds several as they lie, for which
+/// their elements would be read one by one.
+const FILLED_BESIDE: i64 = 56 << 10;
 /// The filled copy of a row has so large a part of the row besides at most: a seventh.
 const MOST_LACKING: i64 = 7;
 /// Threads of blocks with filled parts of narrow rows that a multiprocessor is to hold together, for their registers.
@@ -150,14 +153,20 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         // Blocks side by side on a multiprocessor, blocks of a cluster, or one that has a multiprocessor for itself.
         let several = 2 * block_bytes <= shared_bytes;
         let is_work = is_narrow && lanes == 1;
-        let fills = is_work || block_bytes > shared_bytes / ALONE.1 * ALONE.0;
-        let dealt = if !several && fills && outer == 1 {
+        let fills = outer == 1 && (is_work || block_bytes > shared_bytes / ALONE.1 * ALONE.0);
+        let has_parts = fills && !several;
+        if has_parts || fills && row_bytes >= FILLED_BESIDE {
             filled = dealt_in_filled_rows(facts, extent);
-            let of_filled = || filled.as_ref().map(|f| (f.lanes, (f.parts, f.threads)));
-            let in_words = of_filled().or_else(|| dealt_from_boundaries(facts, extent));
-            if let Some((wider, _)) = in_words {
-                (lanes, peeled) = (wider, true);
-            }
+        }
+        let in_words = match &filled {
+            Some(Dealt { lanes, parts, threads, .. }) => Some((*lanes, (*parts, *threads))),
+            None if has_parts => dealt_from_boundaries(facts, extent),
+            None => None,
+        };
+        if let Some((wider, _)) = in_words {
+            (lanes, peeled) = (wider, true);
+        }
+        let as_they_lie = || {
             let word_bytes = lanes * bytes(&|b| b);
             let are_single = lanes == 1 && !is_narrow && state_bytes(&spec.reducer) <= SMALL_STATE;
             let with_room = || dealt_with_room(facts, words, in_flight, word_bytes);
@@ -166,10 +175,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             let several = || dealt(facts, words, in_flight, in_flight * word_bytes, [most, most_of_fewer]);
             // Narrow elements that a cluster would read one by one are sooner read twice in whole accesses.
             let are_alone = is_work && block_bytes > shared_bytes;
-            let as_they_lie = || are_single.then(with_room).flatten().or_else(several).filter(|_| !are_alone);
-            in_words.map(|(_, dealt)| dealt).or_else(as_they_lie)
-        } else {
-            None
+            are_single.then(with_room).flatten().or_else(several).filter(|_| !are_alone)
+        };
+        let dealt = match in_words {
+            Some((_, dealt)) => Some(dealt),
+            None if has_parts => as_they_lie(),
+            None => None,
         };
         let (parts, threads) = match dealt {
             Some(dealt) => dealt,

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coulis_codegen::CUDA_OPTIONS;
+use coulis_codegen::{CUDA_OPTIONS, CUDA_WITHOUT_RESIDENT, asks_for_resident};
 use coulis_ir::Target;
 
 use crate::cache::{Cache, Key};
 use crate::cuda::error::CudaError;
-use crate::cuda::nvrtc::{Format, Nvrtc};
+use crate::cuda::nvrtc::{Format, Nvrtc, spilled_bytes};
 use crate::cuda::search::Search;
 use crate::device::Origin;
 use crate::error::Notice;
@@ -21,9 +21,14 @@ use crate::error::Notice;
 /// Part of the key of cubins: raised when the meaning of a kept file changes though its text does not.
 const GENERATOR: &str = concat!("coulis cuda 1 ", env!("CARGO_PKG_VERSION"));
 
-/// What NVRTC receives in addition to the options of the dialect: functions without a mark are the device's,
-/// and machine code knows its lines.
-const OPTIONS: [&str; 2] = ["--device-as-default-execution-space", "--generate-line-info"];
+/// What NVRTC receives in addition to the options of the dialect: functions without a mark are the device's, machine code
+/// knows its lines, and of registers that are too few it is to say so.
+const OPTIONS: [&str; 3] =
+    ["--device-as-default-execution-space", "--generate-line-info", "--ptxas-options=--warn-on-spills"];
+
+/// Bytes that threads may spill for the blocks that a multiprocessor is to hold: some are less than what fewer blocks cost. Measured:
+/// `bench/results/h200.md`.
+const FEW_SPILLED: u64 = 128;
 
 /// NVRTC with a disk cache.
 #[derive(Debug)]
@@ -85,9 +90,23 @@ impl CudaCompiler {
         if let Some(code) = self.cache.cubin(&key) {
             return Ok((code, Origin::Disk));
         }
-        let code = self.load()?.compile(kernel, text, arch, Format::Cubin, &Self::options())?;
+        let code = self.compiled(kernel, text, arch)?;
         self.cache.keep_cubin(&key, kernel, &code);
         Ok((code, Origin::Compiled))
+    }
+
+    /// The machine code, with as many blocks side by side as the text asks for, unless their threads then lack registers.
+    fn compiled(&self, kernel: &str, text: &str, arch: &str) -> Result<Vec<u8>, CudaError> {
+        let mut options = Self::options();
+        let compile = |options: &[&str]| self.load()?.compile(kernel, text, arch, Format::Cubin, options);
+        let (code, log) = compile(&options)?;
+        let spilled = spilled_bytes(&log);
+        if spilled <= FEW_SPILLED || !asks_for_resident(text) {
+            return Ok(code);
+        }
+        options.push(CUDA_WITHOUT_RESIDENT);
+        let (with_registers, log) = compile(&options)?;
+        Ok(if spilled_bytes(&log) < spilled { with_registers } else { code })
     }
 
     /// As [`CudaCompiler::cubin`] of several texts of one kernel, which are compiled side by side. The
@@ -130,7 +149,7 @@ impl CudaCompiler {
     /// The PTX text of `text`; not kept.
     pub fn ptx(&self, kernel: &str, text: &str, arch: &str) -> Result<String, CudaError> {
         check_arch(arch)?;
-        let ptx = self.load()?.compile(kernel, text, arch, Format::Ptx, &Self::options())?;
+        let (ptx, _) = self.load()?.compile(kernel, text, arch, Format::Ptx, &Self::options())?;
         Ok(String::from_utf8_lossy(&ptx).into_owned())
     }
 

@@ -126,7 +126,7 @@ impl Nvrtc {
         self.version
     }
 
-    /// Compiles `text` for an architecture such as `sm_90a`.
+    /// Compiles `text` for an architecture such as `sm_90a`. What it becomes, and what the compiler says of it.
     pub fn compile(
         &self,
         kernel: &str,
@@ -134,7 +134,7 @@ impl Nvrtc {
         arch: &str,
         format: Format,
         options: &[&str],
-    ) -> Result<Vec<u8>, CudaError> {
+    ) -> Result<(Vec<u8>, String), CudaError> {
         let target = match format {
             Format::Cubin => arch.to_owned(),
             Format::Ptx => arch.replacen("sm_", "compute_", 1),
@@ -150,7 +150,7 @@ impl Nvrtc {
         // SAFETY: the program is alive, and the words are as many strings.
         let compiled = unsafe { self.functions.compile(program.raw, n_words, words.as_ptr()) };
         match compiled {
-            Ok(()) => program.result(format),
+            Ok(()) => Ok((program.result(format)?, program.log())),
             Err(CudaError::Nvrtc { code: COMPILATION, .. }) => {
                 let log = program.log();
                 let line = refused_line(&log, text);
@@ -241,6 +241,16 @@ impl Drop for Owned<'_> {
         // SAFETY: the program is alive and not used again.
         let _ = unsafe { self.functions.destroy(&mut self.raw) };
     }
+}
+
+/// Bytes of registers that the kernels of a log of `--warn-on-spills` store in memory for want of them. The lines end with
+/// `N bytes spill stores, M bytes spill loads`.
+pub fn spilled_bytes(log: &str) -> u64 {
+    let stores = log.lines().filter_map(|line| {
+        let (before, _) = line.split_once(" bytes spill stores")?;
+        before.rsplit(' ').next()?.parse::<u64>().ok()
+    });
+    stores.sum()
 }
 
 /// The first error in a log, whose lines are `name(LINE): error: MESSAGE`.
