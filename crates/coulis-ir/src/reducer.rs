@@ -416,6 +416,12 @@ impl Reducer {
         self.lift.params.iter().rev().skip(1).rev().map(Var::dtype).collect()
     }
 
+    /// Whether no field looks at where an element is.
+    pub fn ignores_position(&self) -> bool {
+        let position = &self.lift.params[self.lift.params.len() - 1..];
+        !self.lift.body.iter().any(|e| uses_any(e, position))
+    }
+
     /// The state of one element. `elements`: one an input; `position`: `int64`.
     pub fn lift(&self, elements: &[Expr], position: &Expr) -> Vec<Expr> {
         let args: Vec<Expr> = elements.iter().chain([position]).cloned().collect();

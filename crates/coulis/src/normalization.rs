@@ -19,7 +19,6 @@ use coulis_reducers::{
 use crate::error::Error;
 use crate::reduce::{self, Call, machine_request};
 use crate::request::Request;
-use crate::statistic::ignores_position;
 
 /// What a request asks for instead of statistics: a map over the elements, with its numbers and the arrays beside them.
 #[derive(Clone, Debug)]
@@ -175,7 +174,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
         .map(|(array, extra)| place(array, &extra.name, extra.along, name, &inputs[0].shape, &axes))
         .collect::<Result<_, _>>()?;
     let reducer = normalization.reducer.clone();
-    let any_order = reducer.claims.associative && reducer.claims.commutative && ignores_position(&reducer);
+    let any_order = reducer.claims.associative && reducer.claims.commutative && reducer.ignores_position();
     let problem = Problem::of_map(folded, None, &placed, named, request.order, !any_order)?;
     let outputs = vec![output(request, &normalization)?];
     let staged = normalization.staged.clone();

@@ -30,7 +30,7 @@ use crate::init::{inits, with_inits};
 use crate::normalization;
 use crate::prologue::with_narrow_values;
 use crate::request::{NamedArray, Outcome, PlanInfo, Request};
-use crate::statistic::{Statistic, ignores_position};
+use crate::statistic::Statistic;
 
 pub use crate::empty::Doubt;
 pub use crate::verify::verify_outcome;
@@ -109,7 +109,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         map
     });
     let Claims { associative, commutative, .. } = product.reducer.claims;
-    let any_order = associative && commutative && product.parts.iter().all(|p| ignores_position(&p.reducer));
+    let any_order = associative && commutative && product.parts.iter().all(|p| p.reducer.ignores_position());
     let mask = request.where_.as_ref().map(array_info);
     if let Some(found) = mask.as_ref().filter(|m| m.dtype != DType::Bool) {
         let message = format!(

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use coulis_ir::print::print_reducer;
-use coulis_ir::visit::{for_each_expr, uses_any};
+use coulis_ir::visit::for_each_expr;
 use coulis_ir::{Claims, DType, Expr, Node, Reducer};
 use coulis_reducers::{ClaimError, Empty, Entry, commutes_on_ties, spot_check, with_places};
 
@@ -62,7 +62,7 @@ impl OwnReducer {
                 return refused(format!("`{what}` of reducer `{name}` computes `{found}`"));
             }
         }
-        let looks_at_positions = !ignores_position(&reducer);
+        let looks_at_positions = !reducer.ignores_position();
         match spot_check(&reducer, SEED).and_then(|()| told_apart(reducer)) {
             Ok(reducer) => Ok(OwnReducer::of(reducer, looks_at_positions)),
             Err(error) => refused(error.to_string()),
@@ -72,7 +72,7 @@ impl OwnReducer {
     /// A reducer that folds as others do whose laws hold already. Its state may hold them up to rounding only: what is
     /// compensated for, say, is kept in fields of its own.
     pub(crate) fn derived(reducer: Reducer) -> OwnReducer {
-        let looks_at_positions = !ignores_position(&reducer);
+        let looks_at_positions = !reducer.ignores_position();
         OwnReducer::of(reducer, looks_at_positions)
     }
 
@@ -236,10 +236,4 @@ impl Statistic {
 
 fn names(dtypes: &[DType]) -> String {
     dtypes.iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
-}
-
-/// Whether no field looks at where an element is.
-pub(crate) fn ignores_position(reducer: &Reducer) -> bool {
-    let position = &reducer.lift.params[reducer.lift.params.len() - 1];
-    !reducer.lift.body.iter().any(|e| uses_any(e, std::slice::from_ref(position)))
 }

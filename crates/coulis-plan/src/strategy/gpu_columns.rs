@@ -70,8 +70,6 @@ const LONGEST_OF_SWIFT: i64 = 16;
 /// The same of narrow elements with large states or several fields, whose threads have few neighbours each, in short accesses, and
 /// much to do with each of them and at the end of a run; and of elements of one byte with light states of several fields, which the end of a run costs the most.
 const LONGEST_OF_WORK: i64 = 16;
-/// Fields of a run of wide elements that are folded as these come.
-const FEW_FIELDS: usize = 2;
 /// Fields of a run that are several.
 const MANY_FIELDS: usize = 4;
 /// Runs of a thread that are enough for longer ones.
@@ -257,11 +255,10 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let held = if are_parts || chunks > 1 && is_dear {
         resident
     } else if chunks == 1 && run > 1 && is_large && !facts.is_narrow() {
-        // What a run walks again stays in registers, and what its fields read one after the other. Guards take more, and of blocks of
-        // many threads one fewer is much.
-        let reads_again = quick.is_some_and(|quick| quick.identity.len() > FEW_FIELDS);
-        let words =
-            if facts.walks_again() || reads_again { run * lanes * bytes as i64 / WORD_BYTES } else { 0 };
+        // What a run walks again stays in registers, and so does what is compared and then kept with its position. Guards take more, and
+        // of blocks of many threads one fewer is much.
+        let reads_again = facts.walks_again() || !facts.spec.reducer.ignores_position();
+        let words = if reads_again { run * lanes * bytes as i64 / WORD_BYTES } else { 0 };
         let most = blocks_by(of_block, registers(lanes * state) + words);
         let is_tight = of_block >= BLOCK && row % tile != 0;
         held(n_blocks, units, if is_tight { resident.min(most) } else { resident }, most)

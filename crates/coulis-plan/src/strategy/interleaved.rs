@@ -6,7 +6,6 @@
 //! follow each other in memory, vectors run along the reduced dimension at the stride of the outputs; each of the few
 //! outputs has its own vector.
 
-use coulis_ir::visit::uses_any;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
@@ -131,9 +130,7 @@ fn wide_step(facts: &Facts, extent: i64, steps: i64) -> Option<WideStep> {
     if !is_dense || facts.target.vector_bytes > 256 {
         return None;
     }
-    let lift = &facts.spec.reducer.lift;
-    let position = &lift.params[lift.params.len() - 1..];
-    let knows_positions = lift.body.iter().any(|e| uses_any(e, position));
+    let knows_positions = !facts.spec.reducer.ignores_position();
     // Powers of two in the number of outputs need no further steps.
     let rows_of = |lanes: i64| {
         let mut rows = (lanes / (extent & extent.wrapping_neg())).max(1);
