@@ -168,6 +168,8 @@ pub struct Sketch {
     pub one_run: bool,
     /// Blocks after each of which a fold asks whether its state is settled; 0 never asks.
     pub asks_every: i64,
+    /// Elements of each row that are folded before its state is asked for the first time; 0 is none.
+    pub asked_first: i64,
     /// Parts of a fold that are folded one after another, each in chunks by all threads, as long as the state is not settled; 1 is
     /// all at once.
     pub rounds: i64,
@@ -512,6 +514,7 @@ impl Facts<'_> {
             one_run: false,
             asks_first: false,
             asks_every: 0,
+            asked_first: 0,
             rounds: 1,
             head: 0,
             head_lanes: 1,

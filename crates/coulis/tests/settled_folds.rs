@@ -17,7 +17,7 @@ fn info(dtype: DType, shape: &[i64]) -> ArrayInfo {
 }
 
 /// Where a row holds what decides: of these, a place of each row in turn. -1 is nowhere.
-const PLACES: [i64; 9] = [0, -1, 1, 127, 8191, 8192, 50_000, 65_537, 69_999];
+const PLACES: [i64; 14] = [0, -1, 1, 127, 255, 256, 300, 4090, 4796, 8191, 8192, 50_000, 65_537, 69_999];
 
 /// Rows of zeros, but for what `made` gives of the place that decides.
 fn rows(n_rows: i64, length: i64, turn: usize, decides: f64, others: f64) -> Vec<f64> {
@@ -47,7 +47,7 @@ fn rows_are_folded_as_far_as_it_takes() {
         (DType::I8, &["maxloc", "argmax_last"], 127.0, -2.0),
     ];
     for (turn, (dtype, ops, decides, others)) in cases.into_iter().enumerate() {
-        for (n_rows, length) in [(9, 70_001), (1, 65_538), (3, 8192)] {
+        for (n_rows, length) in [(9, 70_001), (1, 65_538), (3, 8192), (40, 4797), (17, 4096), (19, 5003)] {
             let input = array(dtype, &[n_rows, length], &rows(n_rows, length, turn, decides, others));
             for request in [Request::new(ops).over(&[1]), executed(ops, &[1])] {
                 let request = Request { keepdims: turn % 2 == 0, ..request };
@@ -59,7 +59,12 @@ fn rows_are_folded_as_far_as_it_takes() {
 
 #[test]
 fn elements_that_do_not_take_part_settle_nothing() {
-    let (n_rows, length) = (4, 40_000);
+    for (n_rows, length) in [(4, 40_000), (4, 5003)] {
+        settles_nothing(n_rows, length);
+    }
+}
+
+fn settles_nothing(n_rows: i64, length: i64) {
     let n = (n_rows * length) as usize;
     let input = array(DType::U8, &[n_rows, length], &rows(n_rows, length, 0, 255.0, 0.0));
     let mut takes_part = vec![true; n];
@@ -140,7 +145,20 @@ fn plans_ask_where_the_reducer_knows_and_rows_are_long() {
     assert_eq!(asks(DType::F32, &long, &["all"], &[1]), 1);
     assert_eq!(asks(DType::Bool, &long, &["max", "any"], &[1]), 1);
     assert_eq!(asks(DType::I8, &[1 << 26], &["any"], &[0]), 3, "the first elements, and rounds");
-    assert_eq!(asks(DType::I8, &[64, 1 << 13], &["any"], &[1]), 0, "short rows");
+    for (dtype, op, row) in
+        [(DType::Bool, "any", 4797), (DType::I8, "all", 1 << 13), (DType::F32, "any", 2000)]
+    {
+        assert_eq!(asks(dtype, &[64, row], &[op], &[1]), 1, "the first elements of {row}");
+    }
+    for (dtype, op, row) in
+        [(DType::I8, "any", 1 << 11), (DType::U8, "max", 1 << 13), (DType::Bool, "argmax", 1 << 13)]
+    {
+        assert_eq!(
+            asks(dtype, &[64, row], &[op], &[1]),
+            0,
+            "short rows, and those of other states than flags"
+        );
+    }
     assert_eq!(asks(DType::I8, &long, &["any", "sum"], &[1]), 0, "a sum needs every element");
     assert_eq!(asks(DType::I16, &long, &["max"], &[1]), 0, "that a row holds the greatest is unlikely");
     assert_eq!(asks(DType::I8, &long, &["argmax"], &[1]), 1);

@@ -218,6 +218,10 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         joined,
         ..facts.plain().with_map_inside(chunks == 1 && facts.has_rows())
     };
+    let step = lanes * unroll * width;
+    if is_alone && chunks == 1 && n_reduced == 1 && problem.n_outputs > 1 && !by_pages && of_one == 1 {
+        sketch.asked_first = facts.asked_first(extent * width, step);
+    }
     let is_cut = chunks == 1 && n_reduced == 1 && !by_pages && of_one == 1 && asks_every == 0;
     if is_cut
         && problem.dims.len() > 1
@@ -229,9 +233,15 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         let bytes_ahead =
             if stride == 1 { facts.ahead_of_walk(facts.ahead_by_bytes(distance), 1) } else { 0 };
         sketch = Sketch { head: length, run, chains, ahead: 0, bytes_ahead, ..sketch };
+        if length == 0 {
+            sketch.asked_first = 0;
+        }
         if let Some(last) = sketch.constant.last_mut() {
             *last = true;
         }
+    }
+    if sketch.asked_first > 0 && sketch.asks_every == 0 {
+        sketch.asks_every = facts.blocks_asked(step);
     }
     // Blocks and runs that make up a row exactly have no rest if the kernel knows the row's length, and nothing counts their steps.
     // Lengths of a dimension that stands alone differ from call to call more than those of rows.

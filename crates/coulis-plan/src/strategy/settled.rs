@@ -4,7 +4,7 @@
 //! folded in rounds, each by all threads, and is asked between them. What is found among the first elements ends it before there
 //! are any threads.
 
-use coulis_ir::Expr;
+use coulis_ir::{DType, Expr};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
@@ -16,6 +16,12 @@ use crate::program::Spec;
 const ASK_BYTES: i64 = 8 << 10;
 /// Folds that would ask fewer times do not ask.
 const FEWEST_ASKS: i64 = 4;
+/// Bytes of the first elements of a row after which flags are asked: whether any holds is often known there. To ask costs rows that fit in
+/// the caches a tenth, other states settle seldom, and positions are folded in runs, which first elements would cut. Measured:
+/// `bench/results`.
+const FIRST_OF_ROW: i64 = 256;
+/// Bytes of a row that is asked so.
+const ASKED_ROW: i64 = 4 << 10;
 /// Bytes of a round, beside which a launch of threads costs little, and most rounds.
 const ROUND_BYTES: i64 = 8 << 20;
 const MOST_ROUNDS: i64 = 64;
@@ -27,8 +33,21 @@ impl Facts<'_> {
     /// to ask costs little beside them. 0 where no state is known to be, and where little would be left to pass over.
     pub fn asks_every(&self, block_bytes: i64, bytes: i64) -> i64 {
         let block_bytes = block_bytes.max(1);
-        let every = ceil_div(ASK_BYTES, block_bytes);
+        let every = self.blocks_asked(block_bytes);
         if self.may_settle() && bytes / (every * block_bytes) >= FEWEST_ASKS { every } else { 0 }
+    }
+
+    /// Blocks of so many bytes that are folded before a state is asked again.
+    pub fn blocks_asked(&self, block_bytes: i64) -> i64 {
+        ceil_div(ASK_BYTES, block_bytes)
+    }
+
+    /// Elements of a row of `bytes` bytes after which it is asked for the first time, in whole steps of `step` bytes; 0 is none.
+    pub fn asked_first(&self, bytes: i64, step: i64) -> i64 {
+        let width = self.spec.inputs[0].bytes() as i64;
+        let is_flag = self.spec.reducer.results.iter().all(|result| result.dtype == DType::Bool);
+        let is_asked = self.may_settle() && is_flag && bytes >= ASKED_ROW && step <= FIRST_OF_ROW;
+        if is_asked { FIRST_OF_ROW / step * step / width } else { 0 }
     }
 
     /// Rounds of a fold in chunks; 1 where no state is known to be settled, and where there are several outputs, of which one
@@ -62,6 +81,22 @@ pub fn ask_settled(
         block = s.split(stage, &block, Split::Factor(sketch.asks_every))?.0;
     }
     s.until_settled(stage, &block)
+}
+
+/// Has the first elements of each row, of which `block` counts blocks of so many, folded by a stage of their own, from which the stage that
+/// reads elements goes on unless that is settled: the new stage.
+pub fn first_of_row(
+    s: &mut Schedule,
+    stage: StageId,
+    block: &IterVar,
+    of_block: i64,
+    sketch: &Sketch,
+) -> Result<Option<StageId>, ScheduleError> {
+    if sketch.asked_first == 0 {
+        return Ok(None);
+    }
+    let block = same_axis(s, stage, block)?;
+    s.begin(stage, &block, sketch.asked_first / of_block).map(Some)
 }
 
 /// Has the first elements of a fold in rounds, along its only loop, folded by one thread: the stage to be scheduled as the fold of a

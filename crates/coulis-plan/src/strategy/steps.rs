@@ -5,7 +5,7 @@ use coulis_ir::{Attr, LoopKind, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
-use super::settled::ask_settled;
+use super::settled::{ask_settled, first_of_row};
 use crate::program::Spec;
 use crate::strategy::{Sketch, floor_pow2};
 
@@ -98,13 +98,13 @@ pub fn fold_by_vectors(
     let n_data = n_kept;
     let n_kept = n_kept - usize::from(sketch.rows > 1 && sketch.joined > 1);
     let Some(side) = parts.side else {
-        fold_elements(s, vector, parts, n_kept, sketch)?;
+        made.stages.extend(fold_row(s, vector, parts, n_kept, sketch)?);
         return Ok(made);
     };
     let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_data as i64)?;
     made.stages.push(many);
     made.reads = many;
-    fold_elements(s, many, parts, n_kept, sketch)?;
+    made.stages.extend(fold_row(s, many, parts, n_kept, sketch)?);
     fold_loops(s, vector, n_kept)?;
     fold_states(s, vector)?;
     Ok(made)
@@ -173,13 +173,38 @@ pub fn fold_head_and_rest(
         fold_states(s, head)?;
         steps = same_axis(s, reads, &outer)?;
     }
+    made.reads = reads;
+    if sketch.asked_first > 0 {
+        let parts = Parts { lane: &lane, block: Some(&steps), side: None, page: None, rows: None };
+        made.stages.extend(fold_row(s, reads, &parts, n_kept, sketch)?);
+        return Ok(made);
+    }
     if run > 1 && run * unroll * lanes < sketch.head {
         s.split(reads, &steps, Split::Factor(run))?;
     }
-    made.reads = reads;
     let parts = Parts { lane: &lane, block: None, side: None, page: None, rows: None };
     fold_elements(s, reads, &parts, n_kept, sketch)?;
     Ok(made)
+}
+
+/// As [`fold_elements`], with the first elements of a row in a stage of their own where the sketch says so: that stage.
+fn fold_row(
+    s: &mut Schedule,
+    stage: StageId,
+    parts: &Parts<'_>,
+    n_kept: usize,
+    sketch: &Sketch,
+) -> Result<Option<StageId>, ScheduleError> {
+    let first = match parts.block {
+        Some(block) => first_of_row(s, stage, block, sketch.lanes * sketch.unroll, sketch)?,
+        None => None,
+    };
+    if let Some(first) = first {
+        let sketch = Sketch { asks_every: 0, ahead: 0, run: 1, ..sketch.clone() };
+        fold_elements(s, first, parts, n_kept, &sketch)?;
+    }
+    fold_elements(s, stage, parts, n_kept, sketch)?;
+    Ok(first)
 }
 
 /// What [`cut_vectors`] made of a row.

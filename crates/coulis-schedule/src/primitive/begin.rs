@@ -114,11 +114,13 @@ impl Primitive for Begin {
         let wide = reduction.accumulating();
         let reduction = wide.as_ref().unwrap_or(reduction);
         let head = part(schedule, stage, reduction, &self.axis, id, &head);
-        let Stage { axes, body, .. } = part(schedule, stage, reduction, &self.axis, id, &rest);
+        let Stage { axes, body, factored, .. } = part(schedule, stage, reduction, &self.axis, id, &rest);
         let Body::Reduce(mut rest) = body else { return Ok(self.stage) };
         let indices: Vec<Expr> = axes.iter().map(IterVar::expr).collect();
         rest.init = head.outputs.iter().map(|output| output.at(indices.clone())).collect();
-        schedule.by_id_mut(self.stage).redefine(axes, Body::Reduce(rest));
+        let stage = schedule.by_id_mut(self.stage);
+        stage.redefine(axes, Body::Reduce(rest));
+        stage.factored = factored;
         schedule.stages.insert(position, Arc::new(head));
         Ok(id)
     }

@@ -18,7 +18,7 @@ use crate::fold;
 use crate::inline::map_body;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::{Schedule, StageRef, Values};
-use crate::stage::{Stage, StageId};
+use crate::stage::{Factored, Stage, StageId};
 use crate::trace::{Arg, Step};
 
 /// The catalogue's line.
@@ -205,6 +205,13 @@ pub(super) fn part(
     let reduced: Vec<IterVar> = (reduction.axes.iter())
         .map(|old| renewed(old, IterKind::Reduce, (old == axis).then(|| part.n.clone())))
         .collect();
+    let now = |old: &IterVar| reduction.axes.iter().position(|a| a == old).map(|at| reduced[at].clone());
+    // Partial states are those of the part, too.
+    let factored = stage.factored.iter().map(|of| {
+        let around = of.around.iter().filter_map(now).collect();
+        Factored { dim: of.dim, around }
+    });
+    let factored: Vec<Factored> = factored.collect();
     let number = map[axis.var()].clone();
     let place = substitute_expr(&(part.at)(&number, &map), &map);
     map.insert(axis.var().clone(), place);
@@ -223,7 +230,7 @@ pub(super) fn part(
         Buffer::new(&name, identity.dtype(), shape.clone(), MemScope::Global)
     });
     let outputs = outputs.collect();
-    Stage::new(id, name, outputs, axes, body)
+    Stage { factored, ..Stage::new(id, name, outputs, axes, body) }
 }
 
 /// The fold of a part whose condition, if it has one, is decided where the part's elements decide it. One point that is left under a
