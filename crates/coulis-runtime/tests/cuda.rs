@@ -116,7 +116,9 @@ fn a_cubin_is_found_on_the_disk_without_loading_the_compiler() {
 #[test]
 fn threads_that_would_spill_registers_have_more_of_them() {
     let Some(search) = nvrtc("threads_that_would_spill_registers") else { return };
-    let (compiler, _) = CudaCompiler::open(&search, None);
+    // Machine code that is kept names the folder in which it was compiled.
+    let dir = tempfile::tempdir().unwrap();
+    let (compiler, _) = CudaCompiler::open(&search, Some(&dir.path().join("c")));
     let nvrtc = compiler.load().unwrap();
     let text = |blocks: u32| {
         let bounds = format!("__launch_bounds__(256 RESIDENT({blocks}))");
