@@ -62,7 +62,7 @@ CASES = [
     (ValueError, "float32 of shape", lambda: coulis.sum(X, 0, out=np.empty(3))),
     (ValueError, "float32 of shape", lambda: coulis.sum(X, 0, out=np.empty((1, 3), np.float32))),
     (TypeError, "array", lambda: coulis.sum(X, 0, out=[1, 2, 3])),
-    (ValueError, "2 statistics", lambda: coulis.reduce(X, ["sum", "max"], out=[np.empty((), np.float32)])),
+    (ValueError, "each statistic, 2 in all, got 1", lambda: coulis.reduce(X, ["sum", "max"], out=[np.empty((), np.float32)])),
     (ValueError, "not asked for", lambda: coulis.reduce(X, ["sum"], out={"max": np.empty((), np.float32)})),
     (ValueError, "no `out`", lambda: coulis.sum(X, beta=1.0)),
     (TypeError, "masked array", lambda: coulis.sum(np.ma.array(X))),

@@ -134,6 +134,29 @@ def test_results_of_a_transposed_view_lie_as_it_does(axes):
         coulis.argmax(view, 0, where=where)
 
 
+def test_outs_side_by_side_in_one_buffer_are_written():
+    x = np.arange(48, dtype=np.float32).reshape(4, 4, 3)
+
+    def check(first, second, meet):
+        assert np.shares_memory(first, second) == meet
+        if meet:
+            with pytest.raises(ValueError, match="overlaps another result's"):
+                coulis.reduce(x, ["count", "argmax"], -1, out=[first, second])
+        else:
+            coulis.reduce(x, ["count", "argmax"], -1, out=[first, second])
+            assert (first == 3).all() and (second == 2).all()
+
+    halves, rows, last = np.zeros((4, 8), "i8"), np.zeros((9, 4), "i8"), np.zeros((4, 4, 2), "i8")
+    check(halves[:, :4], halves[:, 4:], False)
+    check(halves[:, 4:], halves[::-1, :4], False)
+    check(halves.T[:4].T, halves.T[4:].T, False)
+    check(rows[:8:2], rows[1:8:2], False)
+    check(last[..., 0], last[..., 1], False)
+    check(halves[:, :4], halves[:, 3:7], True)
+    check(rows[:4], rows[3:7], True)
+    check(rows[:8:2], rows[1:5], True)
+
+
 def test_out_may_overlap_the_input():
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     wanted = x.sum(0)

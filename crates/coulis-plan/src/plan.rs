@@ -67,6 +67,12 @@ pub enum PlanError {
         /// What the primitive says.
         source: ScheduleError,
     },
+    /// A trace whose steps the problem takes, and of which no kernel is made.
+    #[error("the plan does not fit this call, for which another may have to be made: {why}")]
+    Misfit {
+        /// What the schedule says.
+        why: String,
+    },
     /// No strategy of that name.
     #[error("unknown strategy `{name}`; legal ones are {legal}")]
     UnknownStrategy {

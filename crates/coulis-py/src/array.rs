@@ -353,26 +353,45 @@ impl<'py> Given<'py> {
     }
 
     /// Whether an element of this array may share a byte with one of the other: not where their ranges are apart, nor
-    /// where both step over each other's elements as columns of one table do.
+    /// where both step over each other's elements, as columns or halves of the columns of one table do.
     pub fn may_meet(&self, other: &Given) -> bool {
         let (mine, theirs) = (self.range(), other.range());
         if mine.0 >= theirs.1 || theirs.0 >= mine.1 {
             return false;
         }
-        let step = [self, other].into_iter().flat_map(Given::steps).fold(0, coulis::gcd);
-        if step == 0 {
-            return true;
-        }
-        let (own, others) = (self.info.dtype.bytes() as i128, other.info.dtype.bytes() as i128);
-        let ahead = (other.address as i128 - self.address as i128).rem_euclid(step);
-        ahead < own || step - ahead < others
+        let steps: Vec<i128> =
+            [self, other].into_iter().flat_map(Given::steps).map(|(step, _)| step.abs()).collect();
+        let common = steps.iter().copied().fold(0, coulis::gcd);
+        !steps.into_iter().chain([common]).any(|period| self.is_beside(other, period))
     }
 
-    /// Bytes between neighbours along each axis that has some.
-    fn steps(&self) -> impl Iterator<Item = i128> + '_ {
+    /// Whether the elements of the two are at other bytes of any `period` bytes, counted from one place.
+    fn is_beside(&self, other: &Given, period: i128) -> bool {
+        if period == 0 {
+            return false;
+        }
+        let (Some(own), Some(others)) = (self.within(period), other.within(period)) else { return false };
+        let ahead = (others.0 - own.0).rem_euclid(period);
+        own.1 <= ahead && others.1 <= period - ahead
+    }
+
+    /// The first byte of the elements that are not a whole number of periods behind another, and how many bytes these span.
+    fn within(&self, period: i128) -> Option<(i128, i128)> {
+        let (mut lo, mut hi) = (0i128, self.info.dtype.bytes() as i128);
+        for (step, extent) in self.steps().filter(|(step, _)| step % period != 0) {
+            let reach = step.checked_mul(extent - 1)?;
+            let end = if reach < 0 { &mut lo } else { &mut hi };
+            *end = end.checked_add(reach)?;
+        }
+        Some((lo.checked_add(self.address as i128)?, hi.checked_sub(lo)?))
+    }
+
+    /// Bytes between neighbours along each axis that has some, and its extent.
+    fn steps(&self) -> impl Iterator<Item = (i128, i128)> + '_ {
         let width = self.info.dtype.bytes() as i128;
         let axes = self.info.shape.iter().zip(&self.info.strides);
-        axes.filter(|(extent, _)| **extent > 1).map(move |(_, stride)| i128::from(*stride) * width)
+        let of_several = axes.filter(|(extent, _)| **extent > 1);
+        of_several.map(move |(extent, stride)| (i128::from(*stride) * width, i128::from(*extent)))
     }
 
     /// Bytes from the first to the last element, by address.

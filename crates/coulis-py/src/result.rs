@@ -52,7 +52,9 @@ impl<'py> Outs<'py> {
                     false => vec![out.clone()],
                 };
             if list.len() != ops.names.len() {
-                let message = format!("`out` has {} arrays for {} statistics", list.len(), ops.names.len());
+                let (wanted, found) = (ops.names.len(), list.len());
+                let message =
+                    format!("`out` is to have an array for each statistic, {wanted} in all, got {found}");
                 return Err(PyValueError::new_err(message));
             }
             list.into_iter().map(Some).collect()

@@ -158,6 +158,31 @@ fn a_plan_of_another_shape_is_refused_with_the_step_that_does_not_fit() {
     );
 }
 
+/// A plan of one layout runs on another and is right there, or is refused as a plan.
+#[test]
+fn a_plan_of_another_layout_is_right_or_does_not_fit() {
+    let memory = array(DType::F32, &[4 * 6 * 5], &numbers(120, Special::Zeros, 17));
+    let views = [[30, 5, 1], [1, 4, 24], [5, 20, 1], [0, 5, 1], [1, 0, 4]];
+    let views = views.map(|strides| memory.view(&[4, 6, 5], &strides, 0).unwrap());
+    let mut misfits = 0;
+    for axis in [0, 1, 2] {
+        let request = executed(&["sum"], &[axis]);
+        for made_for in &views {
+            let trace = plan(&[array_info(made_for)], &request).unwrap().trace;
+            for view in &views {
+                let replayed = Request { plan: Some(trace.clone()), ..request.clone() };
+                if let Err(error) = prepare(&[array_info(view)], &replayed) {
+                    assert!(error.code == "plan" && error.message.contains("fit this call"), "{error}");
+                    misfits += 1;
+                    continue;
+                }
+                check(std::slice::from_ref(view), &replayed).unwrap();
+            }
+        }
+    }
+    println!("{misfits} of 75 do not fit");
+}
+
 #[test]
 fn a_trace_that_stores_only_some_results_is_refused() {
     let input = array(DType::F32, &[9, 5000], &numbers(45_000, Special::Zeros, 17));

@@ -40,6 +40,8 @@ pub(crate) struct Planned {
     pub(crate) info: PlanInfo,
     pub(crate) schedule: Schedule,
     pub(crate) args: Vec<Tensor>,
+    /// Whether a caller gave it, as one that was made for another call.
+    is_given: bool,
 }
 
 impl Planned {
@@ -50,7 +52,11 @@ impl Planned {
 
     /// The kernel of the plan.
     pub(super) fn lower(&self, device: &Opened) -> Result<Lowered, Error> {
-        compile_schedule(&self.schedule, &self.args, KERNEL, device.target())
+        let lowered = compile_schedule(&self.schedule, &self.args, KERNEL, device.target());
+        lowered.map_err(|error| match self.is_given && error.code == "schedule" {
+            true => Error::user("plan", PlanError::Misfit { why: error.message }),
+            false => error,
+        })
     }
 }
 
@@ -179,11 +185,12 @@ pub(super) fn schedule(call: &Call, request: &Request, chosen: Chosen) -> Result
             coulis_plan::replay(&call.spec, &sketch, strategy.machine, &steps)?
         }
     };
-    let name = if request.plan.is_some() { "replayed" } else { strategy.name };
+    let is_given = request.plan.is_some();
+    let name = if is_given { "replayed" } else { strategy.name };
     let trace = planned.schedule.trace().to_string();
     let info = PlanInfo { name: name.to_owned(), trace, reasons, tuned };
     let args = planned.statement.program.args().to_vec();
-    Ok(Planned { info, schedule: planned.schedule, args })
+    Ok(Planned { info, schedule: planned.schedule, args, is_given })
 }
 
 /// The plan of a call for a machine, which need not be here and of which nothing is recorded.
