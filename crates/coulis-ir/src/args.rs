@@ -329,9 +329,20 @@ pub fn reach(shape: &[i64], strides: &[i64]) -> Option<(i128, i128)> {
 /// Strides of a compact row-major array of that shape, in elements. Axes of length 0 count as 1, and strides beyond
 /// 2^63 - 1, which no array in memory has, as that.
 pub fn compact_strides(shape: &[i64]) -> Vec<i64> {
-    let mut strides = vec![1i64; shape.len()];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1));
+    strides_along(shape, (0..shape.len()).rev())
+}
+
+/// Strides of an array without gaps whose axes lie in that order, the outermost first.
+pub fn strides_in(shape: &[i64], order: &[usize]) -> Vec<i64> {
+    strides_along(shape, order.iter().rev().copied())
+}
+
+/// The same by the axes from the innermost on. Steps that no memory has are as large as can be.
+fn strides_along(shape: &[i64], axes: impl Iterator<Item = usize>) -> Vec<i64> {
+    let (mut strides, mut step) = (vec![1i64; shape.len()], 1i64);
+    for axis in axes {
+        strides[axis] = step;
+        step = step.saturating_mul(shape[axis].max(1));
     }
     strides
 }

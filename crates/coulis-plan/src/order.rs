@@ -40,25 +40,15 @@ impl Order {
     }
 }
 
-/// Strides of an array without gaps whose axes lie in that order, outermost first.
-pub fn strides_in(shape: &[i64], axes: &[usize]) -> Vec<i64> {
-    let mut strides = vec![0; shape.len()];
-    let mut step = 1;
-    for &axis in axes.iter().rev() {
-        strides[axis] = step;
-        step *= shape[axis].max(1);
-    }
-    strides
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coulis_ir::args::{compact_strides, strides_in};
 
     #[track_caller]
     fn check(shape: &[i64], strides: &[i64], want: &[i64]) {
         assert_eq!(strides_in(shape, &Order::OfInput.axes(shape, strides)), want);
-        let row_major = coulis_ir::args::compact_strides(shape);
+        let row_major = compact_strides(shape);
         assert_eq!(strides_in(shape, &Order::RowMajor.axes(shape, strides)), row_major);
     }
 
@@ -75,5 +65,7 @@ mod tests {
         check(&[3, 5, 2], &[1, 0, 3], &[1, 3, 15]);
         check(&[3, 1, 2], &[1, 77, 3], &[1, 3, 3]);
         check(&[0, 2], &[1, 1], &[2, 1]);
+        // More than there is memory for is refused later, by its size.
+        check(&[0, 1 << 40, 1 << 40], &[0, 0, 0], &[i64::MAX, 1 << 40, 1]);
     }
 }

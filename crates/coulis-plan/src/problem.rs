@@ -5,12 +5,12 @@
 //! strides chain are one. Choosing a schedule before this step would make the choice depend on how the same data
 //! happens to be shaped.
 
-use coulis_ir::args::ArrayInfo;
+use coulis_ir::args::{ArrayInfo, strides_in};
 use coulis_layout::counted;
 
 use crate::constants::NEAR;
 use crate::one_piece::Part;
-use crate::order::{Order, ResultForm, strides_in};
+use crate::order::{Order, ResultForm};
 
 /// Fewer neighbours leave most of a vector empty.
 const FEWEST_NEIGHBOURS: i64 = 8;

@@ -34,10 +34,10 @@ pub use coulis_io::{
     ShapeError, WriteError, bytes_around, bytes_from_disk, check_mapped, end_when_cut_short, extensions,
     keys, numpy_dtype, read, read_all, read_text, write_npy, write_npz,
 };
-pub use coulis_ir::args::{ArrayInfo, compact_strides};
+pub use coulis_ir::args::{ArrayInfo, compact_strides, strides_in};
 pub use coulis_ir::simplify::gcd;
 pub use coulis_ir::{DType, NanPolicy};
-pub use coulis_plan::order::{Order, strides_in};
+pub use coulis_plan::Order;
 pub use coulis_plan::tuned::Knob as PlanKnob;
 pub use coulis_reducers::{
     Along, CATALOGUE, MapFn, NORMALIZATIONS, NormalizationEntry, UserNormalization, UserReducer, comm_reducer,
