@@ -23,6 +23,7 @@ mod columns;
 mod gpu_across;
 mod gpu_beside;
 mod gpu_columns;
+mod gpu_even;
 mod gpu_finish;
 mod gpu_kept_columns;
 mod gpu_kept_rows;
@@ -203,6 +204,8 @@ pub struct Sketch {
     pub shares_all: bool,
     /// Whether steps are dealt to those in turn, rather than as many neighbours to each.
     pub in_turn: bool,
+    /// Whether threads take all of a piece before the next, and chunks are whole pieces, rather than turns of them.
+    pub of_pieces: bool,
     /// Whether blocks sweep memory: each folds one piece, all of whose accesses it asks for at once or in few turns, in the order of
     /// memory.
     pub swept: bool,
@@ -527,6 +530,7 @@ impl Facts<'_> {
             peeled: false,
             shares_all: false,
             in_turn: false,
+            of_pieces: false,
             swept: false,
             cuts_inner: false,
             threads: 1,

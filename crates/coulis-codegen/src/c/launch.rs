@@ -232,17 +232,18 @@ impl Walker<'_> {
                 }
             }
         }
-        // A launch after another begins while that one runs, and waits before it does anything else. Nothing waits in
-        // vain: all blocks of the one before are on the device when they have said so.
-        if !order.is_last {
-            let name = self.defs.helper(Helper::LetNextBegin)?;
-            self.f.lines.statement(format_args!("{name}()"));
-        }
+        // A launch after another begins while that one ends, and waits before it does anything else: one that begins sooner takes
+        // its place on the few multiprocessors that have room then, and stays there. Nothing waits in vain: all blocks of the one
+        // before are on the device when they have said so.
         if !order.is_first {
             let name = self.defs.helper(Helper::WaitForLaunch)?;
             self.f.lines.statement(format_args!("{name}()"));
         }
         self.block(launch.body)?;
+        if !order.is_last {
+            let name = self.defs.helper(Helper::LetNextBegin)?;
+            self.f.lines.statement(format_args!("{name}()"));
+        }
         let dynamic = std::mem::take(&mut self.f.dynamic);
         let cluster = match launch.has_clusters() {
             true => Some(launch.cluster_extents().ok_or_else(|| self.unsupported(OPEN_CLUSTER.to_owned()))?),

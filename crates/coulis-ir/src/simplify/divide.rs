@@ -44,6 +44,27 @@ impl Analyzer {
         Some(Division { quotient, rest })
     }
 
+    /// What leaves the same remainder by `divisor`, of as few terms as are seen: without those that it divides, without whole
+    /// turns of coefficients, and with the dividends of remainders by its multiples.
+    pub(super) fn residue(&self, dividend: &Sum, divisor: i128) -> Option<Sum> {
+        let mut reduced = Sum { terms: Vec::new(), constant: dividend.constant };
+        for (term, coeff) in dividend.terms.iter().filter(|(_, coeff)| coeff % divisor != 0) {
+            match by_constant(term, BinaryOp::FloorMod) {
+                // The inner remainder differs from its dividend by multiples of `divisor` only.
+                Some((x, m)) if coeff.checked_mul(m).is_some_and(|p| p % divisor == 0) => {
+                    reduced.push_sum(&self.sum_of(x, Collect::Exact)?, *coeff)?;
+                }
+                _ => reduced.push(term, *coeff)?,
+            }
+        }
+        for (_, coeff) in &mut reduced.terms {
+            *coeff %= divisor;
+        }
+        reduced.constant %= divisor;
+        reduced.tidy();
+        Some(reduced)
+    }
+
     /// Splits a rest into terms that a divisor of `divisor` divides and others that lie within one multiple of it:
     /// `(g, high, low)` with `rest = g * high + low` and `0 <= low < g`.
     fn split_digits(&self, rest: &Sum, divisor: i128) -> Option<(i128, Sum, Sum)> {
@@ -127,24 +148,7 @@ pub(super) fn join_nested_quotients(analyzer: &Analyzer, expr: &Expr) -> Option<
 pub(super) fn remainder_by_constant(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
     let (a, divisor) = by_constant(expr, BinaryOp::FloorMod)?;
     let dtype = expr.dtype();
-    let Division { mut rest, .. } = analyzer.divide(a, divisor)?;
-    let mut reduced = Sum { terms: Vec::new(), constant: rest.constant };
-    for (term, coeff) in &rest.terms {
-        match by_constant(term, BinaryOp::FloorMod) {
-            // The inner remainder differs from its dividend by multiples of `divisor` only.
-            Some((x, m)) if coeff.checked_mul(m).is_some_and(|p| p % divisor == 0) => {
-                let inner = analyzer.sum_of(x, Collect::Exact)?;
-                reduced.push_sum(&inner, *coeff)?;
-            }
-            _ => reduced.push(term, *coeff)?,
-        }
-    }
-    for (_, coeff) in &mut reduced.terms {
-        *coeff %= divisor;
-    }
-    reduced.constant %= divisor;
-    reduced.tidy();
-    rest = reduced;
+    let mut rest = analyzer.residue(&analyzer.sum_of(a, Collect::Exact)?, divisor)?;
     if rest.terms.is_empty() {
         return analyzer
             .write_sum(&Sum { terms: Vec::new(), constant: floor_mod(rest.constant, divisor) }, dtype);

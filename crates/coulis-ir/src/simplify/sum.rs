@@ -272,11 +272,11 @@ fn join_quotients(analyzer: &Analyzer, sum: &mut Sum) -> Option<bool> {
     Some(false)
 }
 
-/// Whether `x - y` is a multiple of `c` term by term: what is left of a dividend where only its remainder counts.
+/// Whether `x - y` is seen to be a multiple of `c`: what is left of a dividend where only its remainder counts.
 fn are_congruent(analyzer: &Analyzer, x: &Expr, y: &Expr, c: i128) -> Option<bool> {
     let mut apart = analyzer.sum_of(x, Collect::Exact)?;
     apart.push_sum(&analyzer.sum_of(y, Collect::Exact)?, -1)?;
-    Some(apart.constant % c == 0 && apart.terms.iter().all(|(_, coeff)| coeff % c == 0))
+    Some(analyzer.residue(&apart, c)? == Sum::default())
 }
 
 /// Moves constant factors out of a product: `(x * 2) * y` is `x * y * 2`.

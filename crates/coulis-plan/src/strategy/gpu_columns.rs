@@ -14,7 +14,7 @@ use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::access::WORD_BYTES;
-use super::gpu_finish::{Finish, fold_chunks_beside};
+use super::gpu_finish::{Finish, fold_chunks_beside, fold_side_by_side};
 use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES, LAST_BLOCKS, gathering_of_byte, has_clusters};
 use super::gpu_steps::{as_one, split_fold};
 use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, split_joined};
@@ -55,8 +55,6 @@ const STORED_OF_MANY: i64 = 8;
 const IN_FLIGHT: i64 = 64;
 /// Most accesses that each thread has in flight.
 const MOST_ACCESSES: i64 = 8;
-/// Most copies of a fold of what lies side by side.
-const MOST_COPIES: i64 = 32;
 /// Fewest turns of a chunk.
 const FEWEST: i64 = 16;
 /// The same where rows are walked as one by accesses that are not the widest, which its fewer states leave room for.
@@ -408,40 +406,11 @@ pub fn schedule(
     if is_whole {
         return Ok(());
     }
-    let finish = Finish::of(spec, sketch);
-    let part = match in_last {
-        true => fold_in_last_block(s, state, output, n_kept, spec, sketch)?,
-        false => fold_chunks_beside(s, state, output, n_kept, finish)?,
-    };
-    fold_side_by_side(s, (state, part), &folded, if in_last { 1 } else { finish.apart }, sketch)
-}
-
-/// Each of the stages, which fold what lies side by side, in the loop of the one before over what it folds of it.
-fn fold_side_by_side(
-    s: &mut Schedule,
-    (mut site, mut part): (StageId, IterVar),
-    folded: &[StageId],
-    apart: i64,
-    sketch: &Sketch,
-) -> Result<(), ScheduleError> {
-    let most = sketch.joined.max(sketch.beside);
-    let extents = [sketch.joined, sketch.beside].into_iter().filter(|extent| *extent > 1);
-    for (stage, extent) in folded.iter().zip(extents) {
-        let mut own = s.stage(*stage)?.reduce_axes()[0].clone();
-        let mut each = extent;
-        if apart > 1 && extent == most {
-            let (few, thread) = s.split(*stage, &own, Split::Factor(apart))?;
-            s.bind(*stage, &thread, ThreadTag::ThreadZ)?;
-            (own, each) = (few, ceil_div(extent, apart));
-        }
-        if each <= MOST_COPIES {
-            s.unroll(*stage, &own)?;
-        }
-        s.set_scope(*stage, MemScope::Local)?;
-        s.compute_at(*stage, site, &part)?;
-        (site, part) = (*stage, own);
+    if in_last {
+        let part = fold_in_last_block(s, state, output, n_kept, spec, sketch)?;
+        return fold_side_by_side(s, (state, part), &folded, (1, false), sketch);
     }
-    Ok(())
+    fold_chunks_beside(s, (fold.stage, state), output, n_kept, &folded, (Finish::of(spec, sketch), sketch))
 }
 
 /// The block of each strip that ends last folds the partial states of its chunks, by all its threads: those side by side take

@@ -23,6 +23,12 @@ const FINISH_MOST: i64 = 256;
 const FINISH_WIDTH: (i64, i64) = (4, 32);
 /// Bytes of partial states that a thread of the second launch reads at once.
 const FINISH_BYTES: i64 = 128;
+/// Bytes of them that a thread has registers for.
+const FIRST_BYTES: i64 = 320;
+/// Blocks of the second launch, at least, where there are outputs for so many.
+const FINISH_BLOCKS: i64 = 128;
+/// Most copies of a fold of what lies side by side.
+const MOST_COPIES: i64 = 32;
 /// Threads of a block that folds what all others found, which wait for it.
 const LARGEST_BLOCK: i64 = 1024;
 
@@ -126,27 +132,12 @@ fn fold_parts(
     threads: i64,
     at_once: i64,
 ) -> Result<(), ScheduleError> {
-    let outputs = s.stage(parts)?.outputs().to_vec();
-    // A combination may ask for one component only where another says so, which would be one read after another: then a thread
-    // reads all of several neighbours before it combines them.
-    let reads_first = outputs.len() > 1;
-    let (turn, thread) = if reads_first {
-        let (thread, turn) = s.split(state, chunk, Split::Nparts(threads))?;
-        (turn, thread)
-    } else {
-        s.split(state, chunk, Split::Factor(threads))?
-    };
+    let reads_first = s.stage(parts)?.outputs().len() > 1;
+    let (turn, thread) = deal(s, state, chunk, threads, reads_first)?;
     s.bind(state, &thread, ThreadTag::ThreadX)?;
     let (turn, few) = s.split(state, &turn, Split::Factor(at_once))?;
     s.unroll(state, &few)?;
-    for part in outputs.iter().filter(|_| reads_first) {
-        let own = s.cache_read(part, MemScope::Local, &[state.into()])?;
-        s.compute_at(own, state, &turn)?;
-        if let Some(axis) = s.stage(own)?.leaves().last().cloned() {
-            s.unroll(own, &axis)?;
-        }
-    }
-    Ok(())
+    if reads_first { read_parts(s, parts, state, (state, &turn)) } else { Ok(()) }
 }
 
 /// How the partial states of chunks are folded where neighbouring outputs lie next to each other in each chunk.
@@ -162,16 +153,21 @@ pub struct Finish {
     pub blocks: i64,
     /// Partial states that each of them reads at once.
     pub at_once: i64,
+    /// Whether a thread reads these before it combines any: a combination may ask for one component only where another says so, which
+    /// would be one read after another.
+    pub reads_first: bool,
 }
 
-/// A launch that folds the partial states of chunks, as `finish` says; the loop over the partial states of one thread.
+/// A launch that folds the partial states `parts` of chunks, as `finish` says, of which the stages `folded`, those of each in the
+/// next one, fold what lies side by side.
 pub fn fold_chunks_beside(
     s: &mut Schedule,
-    state: StageId,
+    (parts, state): (StageId, StageId),
     output: StageId,
     n_kept: usize,
-    finish: Finish,
-) -> Result<IterVar, ScheduleError> {
+    folded: &[StageId],
+    (finish, sketch): (Finish, &Sketch),
+) -> Result<(), ScheduleError> {
     let all = fused(s, output, n_kept)?;
     let (block, beside) = s.split(output, &all, Split::Factor(finish.width))?;
     s.bind(output, &block, ThreadTag::BlockX)?;
@@ -186,18 +182,82 @@ pub fn fold_chunks_beside(
     }
     let mut last = turn.clone();
     if finish.threads > 1 {
-        let (outer, thread) = s.split(state, &turn, Split::Factor(finish.threads))?;
+        let (outer, thread) = deal(s, state, &turn, finish.threads, finish.reads_first)?;
         s.bind(state, &thread, ThreadTag::ThreadY)?;
         (turn, last) = (outer, thread);
     }
-    if finish.at_once > 1 {
-        let (_, few) = s.split(state, &turn, Split::Factor(finish.at_once))?;
+    if finish.at_once > 1 || finish.reads_first {
+        let (steps, few) = s.split(state, &turn, Split::Factor(finish.at_once))?;
         s.unroll(state, &few)?;
-        if finish.threads == 1 {
+        turn = steps;
+        if finish.threads == 1 || finish.reads_first {
             last = few;
         }
     }
-    Ok(last)
+    fold_side_by_side(s, (state, last), folded, (finish.apart, finish.reads_first), sketch)?;
+    if !finish.reads_first {
+        return Ok(());
+    }
+    read_parts(s, parts, folded.last().copied().unwrap_or(state), (state, &turn))
+}
+
+/// Each of the stages, which fold what lies side by side, in the loop of the one before over what it folds of it.
+pub fn fold_side_by_side(
+    s: &mut Schedule,
+    (mut site, mut part): (StageId, IterVar),
+    folded: &[StageId],
+    (apart, are_neighbours): (i64, bool),
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let most = sketch.joined.max(sketch.beside);
+    let extents = [sketch.joined, sketch.beside].into_iter().filter(|extent| *extent > 1);
+    for (stage, extent) in folded.iter().zip(extents) {
+        let mut own = s.stage(*stage)?.reduce_axes()[0].clone();
+        let mut each = extent;
+        if apart > 1 && extent == most {
+            let (few, thread) = deal(s, *stage, &own, apart, are_neighbours)?;
+            s.bind(*stage, &thread, ThreadTag::ThreadZ)?;
+            (own, each) = (few, ceil_div(extent, apart));
+        }
+        if each <= MOST_COPIES {
+            s.unroll(*stage, &own)?;
+        }
+        s.set_scope(*stage, MemScope::Local)?;
+        s.compute_at(*stage, site, &part)?;
+        (site, part) = (*stage, own);
+    }
+    Ok(())
+}
+
+/// Deals partial states to threads, neighbours to each where it is to read several of them before it combines any; the loop of
+/// one thread, and that over threads.
+fn deal(
+    s: &mut Schedule,
+    stage: StageId,
+    parts: &IterVar,
+    threads: i64,
+    are_neighbours: bool,
+) -> Result<(IterVar, IterVar), ScheduleError> {
+    if are_neighbours {
+        return s.split(stage, parts, Split::Nparts(threads)).map(|(thread, turn)| (turn, thread));
+    }
+    s.split(stage, parts, Split::Factor(threads))
+}
+
+/// Has a thread read what `reader` takes of the partial states in a step of `at` before any is combined.
+fn read_parts(
+    s: &mut Schedule,
+    parts: StageId,
+    reader: StageId,
+    (stage, at): (StageId, &IterVar),
+) -> Result<(), ScheduleError> {
+    for part in s.stage(parts)?.outputs().to_vec() {
+        let own = s.cache_read(&part, MemScope::Local, &[reader.into()])?;
+        s.compute_at(own, stage, at)?;
+        let axes = s.stage(own)?.leaves().to_vec();
+        axes.iter().filter(|axis| axis.length() != Some(1)).try_for_each(|axis| s.unroll(own, axis))?;
+    }
+    Ok(())
 }
 
 impl Finish {
@@ -206,17 +266,20 @@ impl Finish {
         let n_outputs = spec.problem.n_outputs.max(1);
         let most = (FINISH_THREADS / n_outputs).clamp(1, FINISH_MOST);
         let of_block = ceil_div(sketch.chunks, sketch.last_blocks);
-        let threads = floor_pow2(most.min(of_block));
         let (own, each) = FINISH_JOINED;
         // Neighbours are side by side in memory as outputs are.
         let least = if sketch.beside >= FINISH_WIDTH.0 { 1 } else { FINISH_WIDTH.0 };
-        let room = FINISH_BLOCK / (threads * least);
         let beside = sketch.joined.max(sketch.beside);
-        let apart = if beside > own { floor_pow2((beside / each).min(room).max(1)) } else { 1 };
+        let apart =
+            if beside > own { floor_pow2((beside / each).min(FINISH_BLOCK / least).max(1)) } else { 1 };
         let block = if apart > 1 { FINISH_BLOCK } else { BLOCK };
-        let width = (block / (threads * apart)).clamp(least, FINISH_WIDTH.1.min(n_outputs.max(least)));
         let states = state_bytes(&spec.reducer) * sketch.joined * sketch.beside / apart;
+        let reads_first = spec.reducer.fields.len() > 1 && states <= FIRST_BYTES;
+        let threads = floor_pow2(most.min(of_block).min((FINISH_BLOCK / (apart * least)).max(1)));
+        let most = floor_pow2(n_outputs / FINISH_BLOCKS).clamp(least, FINISH_WIDTH.1);
+        let width = (block / (threads * apart)).clamp(least, most);
         let at_once = (FINISH_BYTES / states.max(1)).clamp(1, 8).min(ceil_div(of_block, threads));
-        Finish { width, threads, apart, blocks: sketch.last_blocks, at_once: floor_pow2(at_once) }
+        let at_once = floor_pow2(at_once);
+        Finish { width, threads, apart, blocks: sketch.last_blocks, at_once, reads_first }
     }
 }

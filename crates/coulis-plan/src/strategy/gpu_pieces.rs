@@ -7,10 +7,12 @@
 //! pieces, whose partial states a second launch folds. Measured: `bench/results`.
 
 use coulis_ir::ThreadTag;
-use coulis_schedule::{Schedule, ScheduleError, Split};
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_tensor::IterVar;
 
+use super::gpu_even::{Deal, has_work};
 use super::gpu_finish::fold_chunks;
-use super::gpu_rows::{BLOCK, BLOCK_OF_LARGE, LARGE_STATE, WAVE_BYTES, may_peel};
+use super::gpu_rows::{BLOCK, BLOCK_OF_LARGE, LARGE_STATE, LAST_BLOCK_BYTES, WAVE_BYTES, may_peel};
 use super::gpu_steps::{Fold, as_one, bind_rows, fold_by_threads, place_rows, split_turns, widest_access};
 use super::steps::{same_axis, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
@@ -41,6 +43,8 @@ const FEWEST_WORDS: i64 = 8;
 const LEAST_BYTES: i64 = 16;
 /// The part of a warp's accesses that are of a piece where none is idle that would matter.
 const FULL: (i64, i64) = (7, 8);
+/// Bytes of accesses that are as wide in every piece, at least, for threads that share them evenly.
+const EVEN_ACCESS: i64 = 8;
 /// Bytes of a piece that is long enough for threads of a block to fold it alone.
 const LONG_BYTES: i64 = 64 << 10;
 /// Bytes of a piece, at least, that chunks take in turn: what memory gives of shorter ones is of several.
@@ -74,7 +78,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         && extent >= FEWEST_WORDS * widest;
     let warp = i64::from(facts.target.warp);
     let is_full = FULL.1 * words >= FULL.0 * ceil_div(words, warp) * warp || piece_bytes >= LONG_BYTES;
-    if !peeled && is_full {
+    let is_wide = as_they_begin * bytes >= EVEN_ACCESS && facts.input_bytes() > LAST_BLOCK_BYTES;
+    let is_long = facts.is_narrow() || words >= 2 * warp;
+    let is_even = is_wide && is_long && has_work(facts) && Deal::of(facts, (outer, words)).is_some();
+    if is_even || !peeled && is_full {
         return Err(Decline::new("pieces that begin anywhere, or end within a warp's accesses", "others"));
     }
     if piece_bytes < LEAST_BYTES && spec.n_kept() > 0 {
@@ -110,7 +117,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 
 /// About as many chunks as wanted of so many pieces: a divisor of their number where there is one, so that no piece of a
 /// chunk is missing.
-fn chunks_of(pieces: i64, wanted: i64) -> i64 {
+pub fn chunks_of(pieces: i64, wanted: i64) -> i64 {
     if pieces <= wanted {
         return pieces;
     }
@@ -118,18 +125,29 @@ fn chunks_of(pieces: i64, wanted: i64) -> i64 {
     (0..wanted / 2).flat_map(|by| [wanted + by, wanted - by]).find(near).unwrap_or(wanted)
 }
 
+/// Cuts the pieces that a state folds into chunks, where the sketch has several; the stage that folds those of one chunk, its loops
+/// over them, and that over what is in a piece.
+pub fn chunks_of_pieces(
+    s: &mut Schedule,
+    state: StageId,
+    at: usize,
+    sketch: &Sketch,
+) -> Result<(StageId, Vec<IterVar>, IterVar), ScheduleError> {
+    let axes = s.stage(state)?.reduce_axes().to_vec();
+    let (outer, inner) = axes.split_at(axes.len() - 1);
+    if sketch.chunks == 1 {
+        return Ok((state, outer.to_vec(), inner[0].clone()));
+    }
+    let all = as_one(s, state, outer)?;
+    let (chunk, of_chunk) = split_turns(s, state, &all, sketch)?;
+    let whole = s.rfactor_at(state, &chunk, at as i64)?;
+    Ok((whole, vec![same_axis(s, whole, &of_chunk)?], same_axis(s, whole, &inner[0])?))
+}
+
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
-    let axes = s.stage(state)?.reduce_axes().to_vec();
-    let (outer, inner) = axes.split_at(axes.len() - 1);
-    let (mut whole, mut pieces, mut inner) = (state, outer.to_vec(), inner[0].clone());
-    if sketch.chunks > 1 {
-        let all = as_one(s, state, outer)?;
-        let (chunk, of_chunk) = split_turns(s, state, &all, sketch)?;
-        whole = s.rfactor_at(state, &chunk, n_kept as i64)?;
-        (pieces, inner) = (vec![same_axis(s, whole, &of_chunk)?], same_axis(s, whole, &inner)?);
-    }
+    let (whole, mut pieces, mut inner) = chunks_of_pieces(s, state, n_kept, sketch)?;
     let n_own = n_kept + usize::from(sketch.chunks > 1);
     let (mut words, mut ends) = (whole, None);
     if sketch.peeled {

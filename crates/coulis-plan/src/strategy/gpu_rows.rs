@@ -12,6 +12,7 @@ use coulis_ir::{MemScope, NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, StageId};
 use coulis_tensor::IterVar;
 
+use super::gpu_even::{dealt_evenly, split_pieces};
 use super::gpu_finish::{bind_chunks, fold_chunks, fold_chunks_in_last_block};
 use super::gpu_steps::{
     Fold, bind_rows, fold_by_threads, pass_caches, place_rows, split_fold, widest_access,
@@ -132,7 +133,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if is_of_one(facts) {
         return Err(Decline::new("rows of more than a few elements that are read one by one", extent));
     }
-    Ok(peeled(facts, extent).unwrap_or_else(|| sketch(facts, extent, Walk::AsRowsBegin)))
+    let as_they_begin = || {
+        let sketch = sketch(facts, extent, Walk::AsRowsBegin);
+        match has_short_pieces(facts) {
+            true => dealt_evenly(facts, (n_pieces(facts), ceil_div(extent, sketch.lanes)), sketch),
+            false => sketch,
+        }
+    };
+    Ok(peeled(facts, extent).unwrap_or_else(as_they_begin))
 }
 
 /// Whether rows are better each one thread's: many of a few elements that are read one by one, near each other.
@@ -280,7 +288,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         _ if are_many && (lanes > 1 || is_long) => floor_pow2(row_bytes / of_many).clamp(warp, block),
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, block),
     };
-    let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
+    let outer = n_pieces(facts);
     // Blocks that all run at once leave none to wait for, where a row has a warp then.
     let at_once = |running: i64| {
         let of_each = running / problem.n_outputs.max(1);
@@ -325,7 +333,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let unroll = floor_pow2(turns.clamp(1, if asks { ASKED_FIRST } else { in_flight }));
     let chunks = if chunks > 1 { whole_steps(turns, chunks, unroll, is_crowd) } else { chunks };
     // Pieces that are long are cut apart: blocks of no two of them.
-    let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
+    let is_apart = has_short_pieces(facts);
     let may_cut = rows == 1 && !swept && !is_apart && walk == Walk::AsRowsBegin;
     let whole = |turns, parts| whole_turns(turns, parts, unroll);
     let of_piece = ceil_div(words, threads);
@@ -375,6 +383,19 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     }
 }
 
+/// Pieces of an output, each of which is the innermost reduced dimension.
+fn n_pieces(facts: &Facts) -> i64 {
+    let reduced = facts.spec.problem.dims.iter().filter(|dim| dim.is_reduced());
+    reduced.rev().skip(1).map(|dim| dim.extent).product()
+}
+
+/// Whether what an output folds lies in pieces of which a block takes several.
+fn has_short_pieces(facts: &Facts) -> bool {
+    let bytes = facts.spec.inputs[0].bytes() as i64;
+    n_reduced(facts) > 1
+        && facts.inner().is_some_and(|(extent, ..)| extent.saturating_mul(bytes) <= PIECE_BYTES)
+}
+
 /// Number of reduced dimensions.
 fn n_reduced(facts: &Facts) -> usize {
     facts.spec.problem.dims.len() - facts.spec.n_kept()
@@ -391,7 +412,11 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         (state, None)
     };
     let of_block = ends.filter(|_| sketch.chunks == 1).map(|ends| (ends, state));
-    let fold = Fold { ends: of_block, ..split_fold(s, words, n_kept, n_kept, sketch.lanes, sketch)? };
+    let split = match sketch.of_pieces {
+        true => split_pieces(s, words, n_kept, sketch.lanes, sketch)?,
+        false => split_fold(s, words, n_kept, n_kept, sketch.lanes, sketch)?,
+    };
+    let fold = Fold { ends: of_block, ..split };
     let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
     pass_caches(s, mine, sketch)?;
     if sketch.chunks == 1 && spec.map.is_none() {

@@ -14,8 +14,10 @@ const LINE_BYTES: i64 = 128;
 const FEWEST: i64 = 16;
 /// The part of the input's bytes that the partial states of rows that are joined take at most.
 const PARTIAL: i64 = 64;
-/// The same where accesses would be of less than a word otherwise, and of reduced neighbours.
+/// The same where accesses would be of less than a word otherwise.
 const PARTIAL_OF_WORDS: i64 = 16;
+/// The same of reduced neighbours.
+const PARTIAL_OF_NEIGHBOURS: i64 = 8;
 /// The same where they are whole lines.
 const PARTIAL_OF_LINES: i64 = 128;
 /// Bytes of a state that is light: bringing many of them together at the end costs less than lines that are read by two blocks.
@@ -60,9 +62,6 @@ impl Row {
         if !inner.is_reduced() || kept.is_reduced() || !is_around || inner.extent < 2 {
             return Err(Decline::new(wanted, "others"));
         }
-        if spec.map.is_some() {
-            return Err(Decline::new("no map of the elements", "one"));
-        }
         let beside = inner.extent;
         let widest = spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
         if beside.saturating_mul(widest) > BESIDE_BYTES {
@@ -79,7 +78,7 @@ impl Row {
         }
         let partial =
             spec.problem.n_outputs.saturating_mul(beside).saturating_mul(state_bytes(&spec.reducer));
-        if partial > facts.input_bytes() / PARTIAL_OF_WORDS {
+        if partial > facts.input_bytes() / PARTIAL_OF_NEIGHBOURS {
             return Err(Decline::new("many elements for each partial state", "fewer"));
         }
         let is_dense = arrays.all(|a| kept.strides[a] == beside);
