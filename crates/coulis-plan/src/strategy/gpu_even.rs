@@ -10,17 +10,17 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use super::gpu_pieces::{chunks_of, chunks_of_pieces};
 use super::gpu_rows::LARGE_STATE;
 use super::gpu_steps::{Fold, as_one};
-use super::waves::UNIT_THREADS;
+use super::waves::{UNIT_THREADS, resident};
 use super::{Facts, Sketch, floor_pow2, state_bytes};
 
 /// Threads of an output, at least and at most: fewer read short pieces of what memory gives, more leave much to bring together.
 const THREADS: (i64, i64) = (48, 256);
 /// Threads of a block, about.
 const BLOCK: i64 = 128;
-/// Blocks for each multiprocessor, about.
-const BLOCKS: i64 = 8;
-/// Chunks of an output, at least.
-const FEWEST_CHUNKS: i64 = 8;
+/// Chunks of an output that make up blocks which all run at once, at least.
+const FEWEST_CHUNKS: i64 = 4;
+/// Those of many outputs, whose blocks are several times as many as run at once.
+const CHUNKS_OF_MANY: i64 = 8;
 /// Accesses that each thread has in flight, at most.
 const IN_FLIGHT: i64 = 4;
 /// Pieces of a chunk, at least.
@@ -45,7 +45,9 @@ impl Deal {
         let rows = floor_pow2((BLOCK / threads).max(1));
         let n_outputs = facts.spec.problem.n_outputs.max(1);
         let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
-        let wanted = floor_pow2((units * BLOCKS * rows / n_outputs).max(FEWEST_CHUNKS));
+        let of_unit = resident(threads * rows, state_bytes(&facts.spec.reducer), UNIT_THREADS);
+        let at_once = floor_pow2((units * of_unit * rows / n_outputs).max(1));
+        let wanted = if at_once >= FEWEST_CHUNKS { at_once } else { CHUNKS_OF_MANY };
         let chunks = chunks_of(pieces, wanted.min(pieces / FEWEST_PIECES).max(1));
         (n_outputs.saturating_mul(chunks) >= 2 * units * rows).then_some(Deal { threads, rows, chunks })
     }
@@ -53,7 +55,7 @@ impl Deal {
 
 /// Whether threads have so much to do beside reading that guards cost time: where they have little, blocks that sweep memory are as
 /// fast.
-pub fn has_work(facts: &Facts) -> bool {
+fn has_work(facts: &Facts) -> bool {
     state_bytes(&facts.spec.reducer) >= LARGE_STATE / 2
 }
 

@@ -10,7 +10,7 @@ use coulis_ir::ThreadTag;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::gpu_even::{Deal, has_work};
+use super::gpu_even::Deal;
 use super::gpu_finish::fold_chunks;
 use super::gpu_rows::{BLOCK, BLOCK_OF_LARGE, LARGE_STATE, LAST_BLOCK_BYTES, WAVE_BYTES, may_peel};
 use super::gpu_steps::{Fold, as_one, bind_rows, fold_by_threads, place_rows, split_turns, widest_access};
@@ -80,7 +80,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_full = FULL.1 * words >= FULL.0 * ceil_div(words, warp) * warp || piece_bytes >= LONG_BYTES;
     let is_wide = as_they_begin * bytes >= EVEN_ACCESS && facts.input_bytes() > LAST_BLOCK_BYTES;
     let is_long = facts.is_narrow() || words >= 2 * warp;
-    let is_even = is_wide && is_long && has_work(facts) && Deal::of(facts, (outer, words)).is_some();
+    let is_even = is_wide && is_long && Deal::of(facts, (outer, words)).is_some();
     if is_even || !peeled && is_full {
         return Err(Decline::new("pieces that begin anywhere, or end within a warp's accesses", "others"));
     }

@@ -14,10 +14,10 @@ const LINE_BYTES: i64 = 128;
 const FEWEST: i64 = 16;
 /// The part of the input's bytes that the partial states of rows that are joined take at most.
 const PARTIAL: i64 = 64;
-/// The same where accesses would be of less than a word otherwise.
+/// The same where accesses would be of less than a word otherwise, and of reduced neighbours.
 const PARTIAL_OF_WORDS: i64 = 16;
-/// The same of reduced neighbours.
-const PARTIAL_OF_NEIGHBOURS: i64 = 8;
+/// The same of reduced neighbours that would be read by accesses of less than a word.
+const PARTIAL_OF_ELEMENTS: i64 = 8;
 /// The same where they are whole lines.
 const PARTIAL_OF_LINES: i64 = 128;
 /// Bytes of a state that is light: bringing many of them together at the end costs less than lines that are read by two blocks.
@@ -76,9 +76,12 @@ impl Row {
         if !arrays.clone().all(is_near) {
             return Err(Decline::new("neighbours near those of the next output", "others"));
         }
+        // Pieces that are read element by element are slow however they are folded.
+        let is_word = facts.word_lanes(&facts.constants(false)) * widest >= WORD_BYTES;
+        let part = if is_word { PARTIAL_OF_WORDS } else { PARTIAL_OF_ELEMENTS };
         let partial =
             spec.problem.n_outputs.saturating_mul(beside).saturating_mul(state_bytes(&spec.reducer));
-        if partial > facts.input_bytes() / PARTIAL_OF_NEIGHBOURS {
+        if partial > facts.input_bytes() / part {
             return Err(Decline::new("many elements for each partial state", "fewer"));
         }
         let is_dense = arrays.all(|a| kept.strides[a] == beside);
