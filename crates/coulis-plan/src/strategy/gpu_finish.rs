@@ -274,7 +274,8 @@ impl Finish {
             if beside > own { floor_pow2((beside / each).min(FINISH_BLOCK / least).max(1)) } else { 1 };
         let block = if apart > 1 { FINISH_BLOCK } else { BLOCK };
         let states = state_bytes(&spec.reducer) * sketch.joined * sketch.beside / apart;
-        let reads_first = spec.reducer.fields.len() > 1 && states <= FIRST_BYTES;
+        // What is joined lies a row apart, and is not one piece of registers.
+        let reads_first = spec.reducer.fields.len() > 1 && sketch.joined == 1 && states <= FIRST_BYTES;
         let threads = floor_pow2(most.min(of_block).min((FINISH_BLOCK / (apart * least)).max(1)));
         let most = floor_pow2(n_outputs / FINISH_BLOCKS).clamp(least, FINISH_WIDTH.1);
         let width = (block / (threads * apart)).clamp(least, most);
