@@ -260,6 +260,35 @@ fn large_inputs_of_few_rows_are_swept() {
     }
 }
 
+#[test]
+fn pieces_of_no_whole_number_of_turns_are_dealt_evenly_where_memory_is_swift() {
+    let plain = Target::cuda("sm_90a").expect("a target");
+    let swift = Target { thread_bytes_per_second: 18_000_000, ..plain.clone() };
+    for (op, dtype, shape, threads, rows, chunks) in [
+        // As many blocks as run at once; of many outputs several times as many.
+        ("var", DType::F32, [256, 64, 12_544], 224, 1, 8),
+        ("var", DType::F32, [256, 256, 3136], 196, 1, 4),
+        ("var", DType::BF16, [256, 512, 784], 98, 1, 4),
+        // Accesses of half a vector's width, of two outputs by a block.
+        ("var", DType::F16, [256, 1024, 196], 49, 2, 4),
+        // As many images for each chunk.
+        ("var", DType::F32, [100, 300, 1320], 165, 1, 10),
+    ] {
+        let spec = spec(op, dtype, &shape, &compact_strides(&shape), &[0, 2]);
+        let choice = choose(&spec, &swift).expect("a plan");
+        let found = &choice.sketch;
+        let what = (found.of_pieces, found.threads, found.rows, found.chunks);
+        assert_eq!((choice.strategy.name, what), ("gpu_rows", (true, threads, rows, chunks)), "{shape:?}");
+        schedule(&spec, choice.strategy, found).expect("a schedule");
+        assert!(!choose(&spec, &plain).expect("a plan").sketch.of_pieces, "{shape:?}");
+    }
+    // Whole turns already; a prime number of accesses; sums, for which blocks that sweep memory are as fast.
+    for (op, shape) in [("var", [256, 128, 4096]), ("var", [256, 128, 4 * 1511]), ("sum", [256, 256, 3136])] {
+        let spec = spec(op, DType::F32, &shape, &compact_strides(&shape), &[0, 2]);
+        assert!(!choose(&spec, &swift).expect("a plan").sketch.of_pieces, "{op} {shape:?}");
+    }
+}
+
 /// Elements that are more than the second-level cache, but not many times as many, leave it before what else is there.
 #[test]
 fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {

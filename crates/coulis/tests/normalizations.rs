@@ -10,6 +10,7 @@ mod meaning;
 use std::sync::Arc;
 
 use common::{Lie, Special, array, length_and_lie, numbers, view};
+use coulis::reduce::{array_info, plan};
 use coulis::te::{Expr, Intrinsic};
 use coulis::{
     Along, Array, DType, DeviceChoice, NORMALIZATIONS, NanPolicy, Normalize, Request, UserNormalization,
@@ -204,6 +205,32 @@ fn results_that_are_neighbours_across_the_elements_are_right() {
     let (one, warps) = (DeviceChoice::Sim { warp: 32, orders: 1 }, DeviceChoice::Sim { warp: 64, orders: 1 });
     assert_eq!(Case::new("softmax", &[1]).check(&x, &one), Ok(()));
     assert_eq!(Case::new("layer_norm", &[0]).check(&x, &warps), Ok(()));
+}
+
+#[test]
+fn groups_of_neighbouring_channels_are_columns_that_are_folded_with_each_other() {
+    // Channels behind pixels: each group has a few neighbours of every pixel.
+    for (at, (dtype, shape)) in [
+        (DType::BF16, [2, 700, 5, 10]),
+        (DType::F32, [1, 900, 8, 4]),
+        (DType::F16, [3, 300, 3, 7]),
+        (DType::BF16, [1, 1100, 4, 16]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let x = rows(dtype, &shape);
+        for name in ["layer_norm", "softmax"] {
+            let device = DeviceChoice::Sim { warp: if at % 2 == 0 { 32 } else { 64 }, orders: 2 };
+            let request = Request {
+                device: device.clone(),
+                ..Request::normalizing(Normalize::named(name).unwrap()).over(&[1, 3])
+            };
+            let planned = plan(&[array_info(&x)], &request).unwrap();
+            assert_eq!(planned.name, "gpu_beside", "{name} {dtype} {shape:?}: {}", planned.trace);
+            assert_eq!(Case::new(name, &[1, 3]).check(&x, &device), Ok(()), "{dtype} {shape:?}");
+        }
+    }
 }
 
 #[test]

@@ -37,11 +37,12 @@ pub struct Deal {
 }
 
 impl Deal {
-    /// That of so many short pieces, each of so many accesses; `None` where no number of threads divides these, or blocks would be
-    /// fewer than run at once.
+    /// That of so many short pieces, each of so many accesses; `None` where no number of threads divides these, blocks would be
+    /// fewer than run at once, or memory is not so swift that threads are waited for.
     pub fn of(facts: &Facts, (pieces, words): (i64, i64)) -> Option<Deal> {
         let (least, most) = THREADS;
-        let threads = (least..=most.min(words)).rev().find(|threads| words % threads == 0)?;
+        let divides = |threads: &i64| words % threads == 0 && facts.has_swift_memory();
+        let threads = (least..=most.min(words)).rev().find(divides)?;
         let rows = floor_pow2((BLOCK / threads).max(1));
         let n_outputs = facts.spec.problem.n_outputs.max(1);
         let units = i64::from(facts.target.n_threads) / UNIT_THREADS;

@@ -342,3 +342,20 @@ fn a_condition_on_an_index_of_few_values_is_decided_in_each_case() {
     assert!(!a.fails_in_each_case(&below(1)));
     assert!(!a.fails_in_each_case(&b.expr().lt(c(0))), "nothing is divided");
 }
+
+#[test]
+fn words_that_go_on_from_one_group_to_the_next_are_one_piece() {
+    let (b, t, s) = (Var::size("b", DType::I32), Var::size("t", DType::I32), Var::size("s", DType::I32));
+    let mut a = Analyzer::new();
+    for (var, extent) in [(&b, 640), (&t, 256), (&s, 8)] {
+        a.bind(var, &c(0), &c(extent));
+    }
+    // Groups of 10 in rows of 320: the remainder is that of another dividend, of which whole rows have been left out.
+    let word = (b.expr() * c(16) + t.expr()).floormod(c(40)) * c(8) + s.expr();
+    let piece = |by: i32| {
+        let rest = (b.expr() * c(8) + t.expr() * c(8) + s.expr()).floormod(c(by));
+        a.simplify(&(word.clone().floordiv(c(by)) * c(by) + rest))
+    };
+    assert_eq!(piece(10), a.simplify(&word));
+    assert_ne!(piece(7), a.simplify(&word), "rows of 320 are no whole groups of 7");
+}
