@@ -232,9 +232,9 @@ impl Walker<'_> {
                 }
             }
         }
-        // A launch after another begins while that one ends, and waits before it does anything else: one that begins sooner takes
-        // its place on the few multiprocessors that have room then, and stays there. Nothing waits in vain: all blocks of the one
-        // before are on the device when they have said so.
+        // A launch after another begins while that one ends, and waits before it does anything else: one that begins sooner was up to
+        // three times as slow, most likely as it has its place on the few multiprocessors with room then (`bench/results/h200.md`).
+        // Nothing waits in vain: all blocks of the one before are on the device when they have said so.
         if !order.is_first {
             let name = self.defs.helper(Helper::WaitForLaunch)?;
             self.f.lines.statement(format_args!("{name}()"));

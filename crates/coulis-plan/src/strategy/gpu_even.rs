@@ -7,10 +7,9 @@
 
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 
-use super::gpu_pieces::{chunks_of, chunks_of_pieces};
 use super::gpu_rows::LARGE_STATE;
-use super::gpu_steps::{Fold, as_one};
-use super::waves::{UNIT_THREADS, resident};
+use super::gpu_steps::{Fold, as_one, chunks_of_pieces};
+use super::waves::{UNIT_THREADS, chunks_of, resident};
 use super::{Facts, Sketch, floor_pow2, state_bytes};
 
 /// Threads of an output, at least and at most: fewer read short pieces of what memory gives, more leave much to bring together.

@@ -7,14 +7,14 @@
 //! pieces, whose partial states a second launch folds. Measured: `bench/results`.
 
 use coulis_ir::ThreadTag;
-use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
-use coulis_tensor::IterVar;
+use coulis_schedule::{Schedule, ScheduleError, Split};
 
 use super::gpu_even::Deal;
 use super::gpu_finish::fold_chunks;
 use super::gpu_rows::{BLOCK, BLOCK_OF_LARGE, LARGE_STATE, LAST_BLOCK_BYTES, WAVE_BYTES, may_peel};
-use super::gpu_steps::{Fold, as_one, bind_rows, fold_by_threads, place_rows, split_turns, widest_access};
-use super::steps::{same_axis, stage_of};
+use super::gpu_steps::{Fold, bind_rows, chunks_of_pieces, fold_by_threads, place_rows, widest_access};
+use super::steps::stage_of;
+use super::waves::chunks_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::constants::NEAR;
 use crate::program::{Spec, Statement};
@@ -81,7 +81,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_wide = as_they_begin * bytes >= EVEN_ACCESS && facts.input_bytes() > LAST_BLOCK_BYTES;
     let is_long = facts.is_narrow() || words >= 2 * warp;
     let is_even = is_wide && is_long && Deal::of(facts, (outer, words)).is_some();
-    if is_even || !peeled && is_full {
+    if is_even {
+        return Err(Decline::new("pieces whose accesses threads cannot share evenly", words));
+    }
+    if !peeled && is_full {
         return Err(Decline::new("pieces that begin anywhere, or end within a warp's accesses", "others"));
     }
     if piece_bytes < LEAST_BYTES && spec.n_kept() > 0 {
@@ -113,35 +116,6 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let run = facts.short_run(lanes, unroll);
     let in_turn = chunks > 1 && piece_bytes >= TURN_BYTES;
     Ok(Sketch { lanes, unroll, run, threads, rows, chunks, peeled, in_turn, constant, ..facts.plain() })
-}
-
-/// About as many chunks as wanted of so many pieces: a divisor of their number where there is one, so that no piece of a
-/// chunk is missing.
-pub fn chunks_of(pieces: i64, wanted: i64) -> i64 {
-    if pieces <= wanted {
-        return pieces;
-    }
-    let near = |n: &i64| pieces % n == 0;
-    (0..wanted / 2).flat_map(|by| [wanted + by, wanted - by]).find(near).unwrap_or(wanted)
-}
-
-/// Cuts the pieces that a state folds into chunks, where the sketch has several; the stage that folds those of one chunk, its loops
-/// over them, and that over what is in a piece.
-pub fn chunks_of_pieces(
-    s: &mut Schedule,
-    state: StageId,
-    at: usize,
-    sketch: &Sketch,
-) -> Result<(StageId, Vec<IterVar>, IterVar), ScheduleError> {
-    let axes = s.stage(state)?.reduce_axes().to_vec();
-    let (outer, inner) = axes.split_at(axes.len() - 1);
-    if sketch.chunks == 1 {
-        return Ok((state, outer.to_vec(), inner[0].clone()));
-    }
-    let all = as_one(s, state, outer)?;
-    let (chunk, of_chunk) = split_turns(s, state, &all, sketch)?;
-    let whole = s.rfactor_at(state, &chunk, at as i64)?;
-    Ok((whole, vec![same_axis(s, whole, &of_chunk)?], same_axis(s, whole, &inner[0])?))
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -181,16 +155,4 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     s.reorder(whole, &order)?;
     bind_rows(s, whole, n_own, sketch.rows)?;
     fold_chunks(s, (whole, state), output, n_kept, spec, sketch).map(drop)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::chunks_of;
-
-    #[test]
-    fn chunks_hold_as_many_pieces_each_where_a_near_number_of_them_does() {
-        assert_eq!(chunks_of(7, 100), 7);
-        assert_eq!(chunks_of(4096, 1056), 1024);
-        assert_eq!(chunks_of(228_261, 1056), 1056, "which is 3 times 11 times a prime");
-    }
 }

@@ -3,6 +3,7 @@
 //! The threads of a row stand side by side on its elements, each on as many neighbours as one access holds, so that a warp
 //! reads whole sectors; several accesses of a thread are in flight, and where the reducer has a quick step for what they
 //! bring, they are one run of it. The row's threads then fold their partial states together. Short rows share a block.
+//! Pieces that lie apart are dealt evenly (`gpu_even`) where that can be had and pays.
 //! Few long rows are split into chunks whose partial states a second launch folds, or, where the input is not large, that
 //! block of a row that ends last. Large inputs of few long rows are swept: each block folds one piece, in the order of memory, all of
 //! which it asks for at once; where many pieces leave more than one block folds in time, a cluster folds it. Long rows that begin anywhere are read by whole accesses from their first boundaries

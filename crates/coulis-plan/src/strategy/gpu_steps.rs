@@ -93,6 +93,25 @@ pub fn split_turns(
     s.split(state, turns, by)
 }
 
+/// Cuts the pieces that a state folds into chunks, where the sketch has several; the stage that folds those of one chunk, its loops
+/// over them, and that over what is in a piece.
+pub fn chunks_of_pieces(
+    s: &mut Schedule,
+    state: StageId,
+    at: usize,
+    sketch: &Sketch,
+) -> Result<(StageId, Vec<IterVar>, IterVar), ScheduleError> {
+    let axes = s.stage(state)?.reduce_axes().to_vec();
+    let (outer, inner) = axes.split_at(axes.len() - 1);
+    if sketch.chunks == 1 {
+        return Ok((state, outer.to_vec(), inner[0].clone()));
+    }
+    let all = as_one(s, state, outer)?;
+    let (chunk, of_chunk) = split_turns(s, state, &all, sketch)?;
+    let whole = s.rfactor_at(state, &chunk, at as i64)?;
+    Ok((whole, vec![same_axis(s, whole, &of_chunk)?], same_axis(s, whole, &inner[0])?))
+}
+
 /// Each thread of `tag` folds its steps, several at a time, then the threads fold their states together. Where a step
 /// takes several neighbours, these are read by one access of each of the `inputs`.
 pub fn fold_by_threads(

@@ -35,6 +35,16 @@ pub fn whole_turns(turns: i64, parts: i64, unroll: i64) -> Option<i64> {
     (parts > 1 && is_little && ceil_div(turns, whole) == parts).then_some(whole)
 }
 
+/// About as many chunks as wanted of so many pieces: a divisor of their number where there is one, so that no piece of a
+/// chunk is missing.
+pub fn chunks_of(pieces: i64, wanted: i64) -> i64 {
+    if pieces <= wanted {
+        return pieces;
+    }
+    let near = |n: &i64| pieces % n == 0;
+    (0..wanted / 2).flat_map(|by| [wanted + by, wanted - by]).find(near).unwrap_or(wanted)
+}
+
 /// About so many parts of `turns` turns that are whole steps of `unroll` turns each, but for the last part; no more of them where
 /// `is_crowd`, as they all run at once.
 pub fn whole_steps(turns: i64, parts: i64, unroll: i64, is_crowd: bool) -> i64 {
@@ -139,5 +149,12 @@ mod tests {
         ] {
             assert_eq!(whole_steps(turns, parts, 4, is_crowd), found, "{turns} in {parts}");
         }
+    }
+
+    #[test]
+    fn chunks_hold_as_many_pieces_each_where_a_near_number_of_them_does() {
+        assert_eq!(chunks_of(7, 100), 7);
+        assert_eq!(chunks_of(4096, 1056), 1024);
+        assert_eq!(chunks_of(228_261, 1056), 1056, "which is 3 times 11 times a prime");
     }
 }
