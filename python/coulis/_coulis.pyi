@@ -118,8 +118,10 @@ def plan_of(
     axis: Any,
     options: dict[str, Any],
     wants_source: bool,
+    map: tuple[list[tuple[str, tuple[str, Sequence[int], Sequence[int], str | None, bool]]], dict[str, Any]] | None,
 ) -> dict[str, Any]:
-    """Name, trace, reasons and predictions of a plan; and its source, where that is asked for."""
+    """Name, trace, reasons and predictions of a plan; and its source, where that is asked for. The plan of a normalization
+    has what is planned for of the arrays beside the elements, and its numbers, both by name."""
 
 def bench_of(
     x: Sequence[tuple[str, Sequence[int], Sequence[int], str | None, bool]],

@@ -80,6 +80,43 @@ def entries():
     return [Entry(*entry) for entry in normalizations()]
 
 
+class Mapped(NamedTuple):
+    """A normalization of a plan, with what a call of it takes."""
+
+    #: What `coulis._coulis.normalize` takes as its name.
+    of: Any
+    #: Arrays beside the elements, and numbers, by name.
+    arrays: dict[str, Any]
+    parameters: dict[str, Any]
+    options: dict[str, Any]
+
+    def __call__(self, x, axis, options):
+        """The result for an array; options may be other arrays and numbers too."""
+        given = dict(options)
+        shapes = sorted(name for name, one in self.arrays.items() if isinstance(one, (tuple, list)) and name not in given)
+        if shapes:
+            raise TypeError(f"the plan has the shape of `{shapes[0]}` only; give that array by its name")
+        arrays, parameters = ({**known, **{name: given.pop(name) for name in known if name in given}} for known in self[1:3])
+        return _normalize(x, self.of, axis, arrays, parameters, **{**self.options, **given})
+
+
+def mapped(ops, options):
+    """What is asked for, where that is a normalization, by name or one of the caller's own; None where it is not."""
+    if isinstance(ops, Normalization):
+        name, of, arrays, parameters, legal = ops.name, ops._own, ops._beside, (), _OPTIONS
+    else:
+        entry = next((entry for entry in entries() if entry.name == ops), None) if isinstance(ops, str) else None
+        if entry is None:
+            return None
+        name, of, legal = entry.name, entry.name, _OPTIONS if entry.takes_ddof else _WITHOUT_DDOF
+        arrays, parameters = ([one[0] for one in some] for some in (entry.arrays, entry.parameters))
+    rest = dict(options)
+    given = [{name: rest.pop(name, None) for name in names} for names in (arrays, parameters)]
+    if not rest.keys() <= legal:
+        raise _refused(rest, legal.union(arrays, parameters), name)
+    return Mapped(of, *given, rest)
+
+
 def make():
     """The functions by name."""
     return {entry.name: _function(entry) for entry in entries()}

@@ -12,6 +12,7 @@ from typing import Any
 from ._coulis import Reducer, bench_of, described, plan_of
 from ._coulis import reduce as _reduce
 from ._functions import check
+from ._normalizations import mapped
 
 # What `reduce` takes by name only.
 _OPTIONS = {name for name, p in inspect.signature(_reduce).parameters.items() if p.kind is p.KEYWORD_ONLY}
@@ -33,9 +34,10 @@ def _known(options, what):
 
 
 class Plan:
-    """How a reduction is run: a schedule, as text that can be edited.
+    """How a reduction or a normalization is run: a schedule, as text that can be edited.
 
-    `coulis.plan` makes it. Called with an array, it reduces that array by itself; `coulis.reduce` takes it as `plan=`.
+    `coulis.plan` makes it. Called with an array, it reduces or maps that array by itself; `coulis.reduce` takes it as `plan=`,
+    and so does the function of the normalization.
 
     Attributes
     ----------
@@ -48,6 +50,12 @@ class Plan:
     def __init__(self, x, x_dtype, ops, axis, options):
         # Of an array, what it is like is kept, and not the array.
         self._of, self._ops, self._axis, self._options = described(x, x_dtype), ops, axis, options
+        self._mapped, self._beside = mapped(ops, options), []
+        if self._mapped is None:
+            _known(options, "a plan")
+        else:
+            given = [(name, one) for name, one in self._mapped.arrays.items() if one is not None]
+            self._beside = [(name, described(one, x_dtype)[0]) for name, one in given]
         found = self._found(False)
         self.name, self._trace = found["name"], found["trace"]
         self._planned = self._trace
@@ -64,10 +72,13 @@ class Plan:
         self._trace = text
 
     def _found(self, wants_source):
-        options = dict(self._options)
+        options = dict(self._options if self._mapped is None else self._mapped.options)
         if getattr(self, "_trace", None) != getattr(self, "_planned", None):
             options["plan"] = self._trace
-        return plan_of(self._of, self._ops, self._axis, options, wants_source)
+        if self._mapped is None:
+            return plan_of(self._of, self._ops, self._axis, options, wants_source, None)
+        map = (self._beside, self._mapped.parameters)
+        return plan_of(self._of, self._mapped.of, self._axis, options, wants_source, map)
 
     @property
     def source(self):
@@ -83,10 +94,12 @@ class Plan:
         return "\n".join(lines)
 
     def __call__(self, x, **options):
-        """Reduces an array of the shape that was planned for; options but `plan` may be other than those that were planned."""
+        """Reduces or maps an array of the shape that was planned for; options but `plan` may be other than those that were planned."""
         kept = sorted({"ops", "axis", "plan"} & set(options))
         if kept:
             raise TypeError(f"a plan keeps its `{kept[0]}`; make one for the other with `coulis.plan`")
+        if self._mapped is not None:
+            return self._mapped(x, self._axis, {**options, "plan": self._trace})
         _known(options, "a call of a plan")
         return _reduce(x, self._ops, self._axis, **{**self._options, **options, "plan": self._trace})
 
@@ -95,19 +108,19 @@ class Plan:
 
 
 def plan(x_or_shape: Any, ops: Any, axis: Any = None, *, x_dtype: Any = "float32", **options: Any) -> Plan:
-    """How `coulis.reduce` would run a call, without running it.
+    """How `coulis.reduce`, or a normalization, would run a call, without running it.
 
     Parameters
     ----------
     x_or_shape : array, tuple of arrays, or tuple of int
         What `coulis.reduce` takes; or the shape of a row-major array of `x_dtype`, and for `dot` and `wmean` of both.
     ops, axis
-        Those of `coulis.reduce`.
+        Those of `coulis.reduce`; or a normalization, `"softmax"` or one that `coulis.normalization` made, and the axes of its rows.
     x_dtype : dtype
         Type of the elements, where a shape is given.
     **options
-        Those of `coulis.reduce`. The plan keeps them as they are given, masks and other arrays too, and calls of the plan
-        have them unless they give their own.
+        Those of `coulis.reduce`, or of the normalization, whose arrays may be shapes as well. The plan keeps them as they are
+        given, masks and other arrays too, and calls of the plan have them unless they give their own.
 
     Returns
     -------
@@ -119,8 +132,9 @@ def plan(x_or_shape: Any, ops: Any, axis: Any = None, *, x_dtype: Any = "float32
     >>> p = coulis.plan((1000, 1000), "sum", axis=1)
     >>> "s[" in p.trace
     True
+    >>> "s[" in coulis.plan((64, 1000), "layer_norm", axis=1, weight=(1000,)).trace
+    True
     """
-    _known(options, "a plan")
     return Plan(x_or_shape, x_dtype, ops, axis, options)
 
 

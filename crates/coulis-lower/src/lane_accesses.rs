@@ -14,12 +14,16 @@ pub fn has_neighbours(at: &Expr) -> bool {
 }
 
 /// A store of a value that is no vector, as some of what it reads is not side by side: what is comes as vectors, lanes are
-/// computed one by one, and their results leave as a vector.
+/// computed one by one, and their results leave as a vector, converted together where they are stored in another type.
 pub fn between_accesses(buffer: &Buffer, at: Expr, value: &Expr, lanes: &Lanes, here: &Eager) -> Stmt {
     let dtype = lanes.var.dtype();
     let int = |n: u32| Expr::int_of(i128::from(n), dtype);
     let all = || Expr::ramp(int(0), int(1), lanes.count);
     let own = |name: &str, of: &Expr| Buffer::new(name, of.dtype(), vec![int(lanes.count)], MemScope::Local);
+    let (computed, stored) = match value.node() {
+        Node::Cast(of) => (of, Some(value.dtype())),
+        _ => (value, None),
+    };
     let mut words: Vec<(Expr, Buffer)> = Vec::new();
     let mut steps = Vec::new();
     for_each_expr(value, &mut |e| {
@@ -33,14 +37,16 @@ pub fn between_accesses(buffer: &Buffer, at: Expr, value: &Expr, lanes: &Lanes, 
             words.push((e.clone(), word));
         }
     });
-    let result = own(&format!("{}_lanes", buffer.name), value);
+    let result = own(&format!("{}_lanes", buffer.name), computed);
     for lane in 0..lanes.count {
         let loads = words.iter().map(|(load, word)| (load.clone(), word.at(vec![int(lane)])));
-        let of_words = with_known(value, &mut loads.collect());
+        let of_words = with_known(computed, &mut loads.collect());
         let of_lane = substitute_expr(&of_words, &FastMap::from_iter([(lanes.var.clone(), int(lane))]));
         steps.push(Stmt::store(&result, vec![int(lane)], of_lane));
     }
-    steps.push(Stmt::store(buffer, vec![at], Expr::load(result.clone(), vec![all()])));
+    let results = Expr::load(result.clone(), vec![all()]);
+    let results = stored.map_or(results.clone(), |dtype| results.cast(dtype));
+    steps.push(Stmt::store(buffer, vec![at], results));
     let buffers = words.into_iter().map(|(_, word)| word).chain([result]);
     buffers.fold(Stmt::seq(steps), |body, buffer| Stmt::allocate(buffer, body))
 }

@@ -26,6 +26,7 @@ mod gpu_columns;
 mod gpu_even;
 mod gpu_finish;
 mod gpu_kept_columns;
+mod gpu_kept_panels;
 mod gpu_kept_rows;
 mod gpu_kept_slabs;
 mod gpu_odd_rows;
@@ -73,6 +74,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &gpu_kept_slabs::STRATEGY,
     &gpu_own_rows::STRATEGY,
     &gpu_kept_rows::STRATEGY,
+    &gpu_kept_panels::STRATEGY,
     &gpu_kept_columns::STRATEGY,
     &gpu_short_rows::STRATEGY,
     &gpu_odd_rows::STRATEGY,

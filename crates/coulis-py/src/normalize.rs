@@ -44,6 +44,32 @@ fn normalizations()
     coulis::NORMALIZATIONS.iter().map(one).collect()
 }
 
+/// A normalization that Python names, or makes of a function of its own.
+pub fn listed(given: &Bound<'_, PyAny>) -> PyResult<Normalize> {
+    match given.cast::<OwnNormalization>() {
+        Ok(own) => Ok(own.get().normalize()),
+        Err(_) => Normalize::named(&given.extract::<String>()?).or_raise(),
+    }
+}
+
+/// It with these arrays beside the elements, by name, and these numbers.
+pub fn with_settings(listed: Normalize, settings: &NormalizeSettings) -> Normalize {
+    let beside: Vec<&str> = settings.beside.iter().map(String::as_str).collect();
+    let set = |normalize: Normalize, (name, value): &(String, f64)| normalize.with(name, *value);
+    settings.parameters.iter().fold(listed.beside(&beside), set)
+}
+
+/// The numbers that are given, by name.
+pub fn numbers_of(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, f64)>> {
+    let given = parameters.into_iter().flat_map(|p| p.iter()).filter(|(_, value)| !value.is_none());
+    let one = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let name: String = name.extract()?;
+        let value = options::number(&name, &value)?;
+        Ok((name, value))
+    };
+    given.map(one).collect()
+}
+
 /// The result of a normalization, by name or one of the caller's own, for `x`, with `beside` its arrays and
 /// `parameters` its numbers by name. The other arguments are those of `coulis.reduce`.
 #[pyfunction]
@@ -74,24 +100,17 @@ fn normalize<'py>(
     plan: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let own = name.cast::<OwnNormalization>().ok().map(Bound::get);
-    let (listed, mut inputs) = match own {
-        Some(own) => (own.normalize(), inputs_of(x, None)?),
-        None => (Normalize::named(&name.extract::<String>()?).or_raise()?, inputs_of(x, None)?),
-    };
+    let (listed, mut inputs) = (listed(name)?, inputs_of(x, None)?);
     if own.is_none() && inputs.len() > 1 {
         let message = format!("{} arrays are given, and `{}` reads 1", inputs.len(), listed.name());
         return Err(PyValueError::new_err(message));
     }
-    let mut settings = NormalizeSettings::default();
+    let mut settings =
+        NormalizeSettings { parameters: numbers_of(parameters)?, ..NormalizeSettings::default() };
     for (name, array) in beside.into_iter().flat_map(|b| b.iter()).filter(|(_, array)| !array.is_none()) {
         let name: String = name.extract()?;
         inputs.push(Given::of(&array, &name)?);
         settings.beside.push(name);
-    }
-    for (name, value) in parameters.into_iter().flat_map(|p| p.iter()).filter(|(_, value)| !value.is_none()) {
-        let name: String = name.extract()?;
-        let value = options::number(&name, &value)?;
-        settings.parameters.push((name, value));
     }
     let options = Options {
         axis,
@@ -119,9 +138,7 @@ fn normalize<'py>(
     let mut request = options.request(py, &ops, &dtypes)?;
     request.ops.clear();
     request.order = order;
-    let beside: Vec<&str> = settings.beside.iter().map(String::as_str).collect();
-    let set = |normalize: Normalize, (name, value): &(String, f64)| normalize.with(name, *value);
-    request.normalize = Some(settings.parameters.iter().fold(listed.beside(&beside), set));
+    request.normalize = Some(with_settings(listed, &settings));
     let call = Call::new(inputs, None, &mut request, device)?;
     let prepared = call.prepare(py, &request);
     let prepared = match own {

@@ -10,8 +10,11 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::array::{Given, dtype, dtype_named, is_array};
 use crate::dlpack::Place;
 use crate::error::OrRaise;
+use crate::normalize::{listed, numbers_of, with_settings};
 use crate::options::{self, Ops, Options, axes, device_of};
 use crate::outside;
+use crate::own_normalization::OwnNormalization;
+use crate::recent::NormalizeSettings;
 use crate::reduce::{chosen_by, inputs as inputs_of, mask_of};
 
 /// Registers `plan_of` and `bench_of`.
@@ -24,6 +27,9 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// What is planned for: element type, shape, strides in elements, the device that holds it, if that is not the host, and
 /// whether there are nulls, which a call masks. It is what a plan keeps of an array.
 type Described = (String, Vec<i64>, Vec<i64>, Option<String>, bool);
+
+/// What is planned for of arrays beside the elements, by name.
+type Beside = Vec<(String, Described)>;
 
 /// What is planned for: that of an array, of each of a tuple of arrays, or of a shape and an element type.
 #[pyfunction]
@@ -73,7 +79,8 @@ fn infos_of(
     Ok((described.into_iter().map(info).collect::<PyResult<_>>()?, on))
 }
 
-/// Name, trace, reasons and predictions of a plan; and its source, where that is asked for, which compiles it.
+/// Name, trace, reasons and predictions of a plan; and its source, where that is asked for, which compiles it. The plan of a normalization
+/// has what is planned for of the arrays beside the elements, and its numbers, both by name.
 #[pyfunction]
 fn plan_of<'py>(
     py: Python<'py>,
@@ -82,8 +89,17 @@ fn plan_of<'py>(
     axis: Option<&Bound<'py, PyAny>>,
     options: &Bound<'py, PyDict>,
     wants_source: bool,
+    map: Option<(Beside, Bound<'py, PyDict>)>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let ops = Ops::of(ops)?;
+    let own = ops.cast::<OwnNormalization>().ok().map(Bound::get);
+    let map = match map {
+        Some((beside, numbers)) => Some((listed(ops)?, beside, numbers_of(Some(&numbers))?)),
+        None => None,
+    };
+    let ops = match &map {
+        Some((normalize, ..)) => Ops::named(normalize.name()),
+        None => Ops::of(ops)?,
+    };
     let get = |name: &str| options.get_item(name);
     // A mask of nulls has this shape in memory of the host; what it says is for calls.
     let of_nulls = x.iter().filter(|(.., has_nulls)| *has_nulls).map(|(_, shape, ..)| {
@@ -113,21 +129,37 @@ fn plan_of<'py>(
     if let (None, [one]) = (&prologue, &infos[..]) {
         infos = vec![one.clone(); ops.n_inputs()];
     }
+    let normalize = match map {
+        Some((normalize, beside, parameters)) => {
+            let (names, arrays): (Vec<String>, Vec<Described>) = beside.into_iter().unzip();
+            infos.extend(infos_of(arrays, None)?.0);
+            Some(with_settings(normalize, &NormalizeSettings { beside: names, parameters }))
+        }
+        None => None,
+    };
     let dtypes: Vec<DType> = infos.iter().map(|info| info.dtype).collect();
     let mut request = read.request_with(prologue.as_ref(), py, &ops, &dtypes)?;
+    if normalize.is_some() {
+        request.ops.clear();
+    }
+    request.normalize = normalize;
     request.device = on;
     request.order = Order::OfInput;
     let mask = mask_of(get("where")?.as_ref())?;
     // SAFETY: the mask is kept to the end of this function, and the request does not leave it.
     request.where_ = unsafe { chosen_by(mask.as_ref(), valid.iter())? };
-    let (plan, prediction, source) = outside::at_length(py, || {
+    let found = outside::at_length(py, || {
         let found = plan(&infos, &request)?;
         let source = match wants_source {
             true => prepare(&infos, &request)?.source().map(str::to_owned),
             false => None,
         };
         Ok::<_, coulis::Error>((found, predict(&infos, &request)?, source))
-    })?;
+    });
+    let (plan, prediction, source) = match own {
+        Some(own) => own.or_failure(found)?,
+        None => found?,
+    };
     let answer = PyDict::new(py);
     answer.set_item("name", plan.name)?;
     answer.set_item("trace", plan.trace)?;

@@ -223,11 +223,11 @@ fn body_of_rows(dtype: DType, rows: i64, extent: i64, ops: &[&'static str]) -> S
 fn slabs_of_narrow_rows_are_on_their_way_until_the_barrier() {
     let body = body_of_rows(DType::BF16, 398_671, 301, &["logsumexp"]);
     let lines: Vec<&str> = body.lines().map(str::trim).collect();
-    let copies = lines.iter().rposition(|line| line.starts_with("cx_copy_word(")).expect("a copy");
+    let copies = lines.iter().rposition(|line| line.starts_with("cx_copy_16(")).expect("a copy");
     let wait = lines.iter().position(|line| *line == "cx_wait_for_copies();").expect("a wait");
     let barrier = lines.iter().position(|line| *line == "__syncthreads();").expect("a barrier");
     assert!(copies < wait && wait < barrier, "{body}");
-    assert!(!body_of_rows(DType::F32, 59_465, 1009, &["var"]).contains("cx_copy_word("));
+    assert!(!body_of_rows(DType::F32, 59_465, 1009, &["var"]).contains("cx_copy_"));
 }
 
 #[test]

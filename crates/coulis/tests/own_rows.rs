@@ -76,7 +76,7 @@ fn maps_that_lie_apart_from_their_folds_go_on_from_one_row_to_the_next() {
         let are_rows = strategy == "gpu_rows";
         let warp = if are_rows || turn % 2 == 0 { 32 } else { 64 };
         let target =
-            Target { n_threads: if are_rows { 1 << 15 } else { 1 << 11 }, ..Target::simulated(warp) };
+            Target { n_threads: if are_rows { 1 << 15 } else { 1 << 14 }, ..Target::simulated(warp) };
         let (trace, result, report) = kept::by(strategy, &target, name, &x, axis);
         let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
         assert!(report.is_clean(), "{what}\n{report}");

@@ -174,8 +174,8 @@ pub enum Helper {
     ClusterLoad(DType),
     /// A word of so many fields of memory that is only read, which leaves the caches before others.
     Passing(CTy, u32),
-    /// Has a word of 16 bytes of global memory copied into shared memory, past the first-level cache, while the thread goes on.
-    CopyWord,
+    /// Has so many bytes of global memory copied into shared memory while the thread goes on.
+    CopyWord(u32),
     /// Returns when what the thread has copied so is there.
     WaitForCopies,
     /// Returns when the launches before this one are done, and what they wrote is seen.
@@ -272,7 +272,7 @@ impl Helper {
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
             Helper::ClusterLoad(d) => format!("cx_cluster_load_{}", short(d)),
             Helper::Passing(field, fields) => format!("cx_passing_{}x{fields}", field.name()),
-            Helper::CopyWord => "cx_copy_word".to_owned(),
+            Helper::CopyWord(bytes) => format!("cx_copy_{bytes}"),
             Helper::WaitForCopies => "cx_wait_for_copies".to_owned(),
             Helper::WaitForLaunch => "cx_wait_for_launch".to_owned(),
             Helper::LetNextBegin => "cx_let_next_begin".to_owned(),

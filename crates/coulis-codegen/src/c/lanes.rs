@@ -25,6 +25,8 @@ use crate::dialect::{DialectKind, Word};
 
 /// Bytes of the widest access.
 const WORD_BYTES: u32 = 16;
+/// Bytes that are copied into shared memory past the registers at a time. Source: PTX ISA, cp.async.
+const COPIED_BYTES: [u32; 3] = [4, 8, 16];
 
 impl Walker<'_> {
     /// A vector store.
@@ -80,14 +82,17 @@ impl Walker<'_> {
         let Some(from) = contiguous(from).filter(|_| self.f.copies.is_some() && is_shared && is_read) else {
             return Ok(false);
         };
-        let lanes = at.lanes();
-        let width = WORD_BYTES / CTy::memory(buffer.dtype).bytes();
-        let is_word = |found: Option<(Word, u32)>| found.is_some_and(|(_, n)| n == width);
-        if !is_word(self.word(buffer, &to, lanes)) || !is_word(self.word(source, &from, lanes)) {
+        let (lanes, bytes) = (at.lanes(), CTy::memory(buffer.dtype).bytes());
+        let [Some((_, width)), Some((_, of_source))] =
+            [self.word(buffer, &to, lanes), self.word(source, &from, lanes)]
+        else {
+            return Ok(false);
+        };
+        if width != of_source || !COPIED_BYTES.contains(&(width * bytes)) {
             return Ok(false);
         }
         self.f.copies = Some(true);
-        let name = self.defs.helper(Helper::CopyWord)?;
+        let name = self.defs.helper(Helper::CopyWord(width * bytes))?;
         for first in (0..lanes).step_by(width as usize) {
             let (to, from) = (self.word_place(buffer, &to, first)?, self.word_place(source, &from, first)?);
             self.f.lines.statement(Code::call(&name, &[&to, &from]).text.as_str());
@@ -339,7 +344,7 @@ impl Walker<'_> {
                 continue;
             }
             let mut field: Option<Code> = None;
-            let several = if is_storage_byte(dtype) { 2 } else { 1 };
+            let several = if is_storage_byte(dtype) || are_narrowed(dtype, group) { 2 } else { 1 };
             for (element, codes) in group.chunks(several).enumerate() {
                 let wide = match codes {
                     [a, b] => {
@@ -472,6 +477,13 @@ fn argument_of(function: &str, code: &Code) -> Option<Code> {
 pub(super) fn unrounded(dtype: DType, code: &Code) -> Code {
     let rounded = Helper::Round(VTy::scalar(CTy::F32), dtype).name();
     argument_of(&rounded, code).unwrap_or_else(|| code.clone())
+}
+
+/// Whether two values that share a field of a word are both narrowed to 16 bits, which one operation does.
+fn are_narrowed(dtype: DType, group: &[Code]) -> bool {
+    let widen = Helper::Widen(dtype).name();
+    let is_narrowed = |code: &Code| argument_of(&widen, code).is_none();
+    is_storage_float(dtype) && dtype.bytes() == 2 && group.len() == 2 && group.iter().all(is_narrowed)
 }
 
 /// Whether elements are integers of one byte, which a field of a word holds four of.

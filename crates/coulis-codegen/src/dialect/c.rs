@@ -229,7 +229,7 @@ impl Dialect for C {
             | Helper::Atomic(..)
             | Helper::ClusterLoad(_)
             | Helper::Passing(..)
-            | Helper::CopyWord
+            | Helper::CopyWord(_)
             | Helper::WaitForCopies
             | Helper::WaitForLaunch
             | Helper::LetNextBegin => {

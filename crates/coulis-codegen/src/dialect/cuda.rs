@@ -366,7 +366,7 @@ impl Dialect for Cuda {
             Helper::Atomic(atom, dtype) => atomic::define(atom, dtype, needs).ok_or_else(unsupported),
             Helper::ClusterLoad(dtype) => Ok(memory::cluster_load(dtype)),
             Helper::Passing(field, fields) => memory::passing(field, fields).ok_or_else(unsupported),
-            Helper::CopyWord => Ok(memory::copy_word(&helper.name())),
+            Helper::CopyWord(bytes) => memory::copy_word(bytes, &helper.name()).ok_or_else(unsupported),
             Helper::WaitForCopies => Ok(memory::wait_for_copies(&helper.name())),
             Helper::WaitForLaunch => Ok(memory::of_launches(&helper.name(), "griddepcontrol.wait")),
             Helper::LetNextBegin => {

@@ -260,7 +260,7 @@ fn bind_dealt(s: &mut Schedule, stage: StageId, threads: &IterVar, dealt: i64) -
 }
 
 /// Threads fold their own words, runs of them where the sketch has such.
-fn fold_own_words(
+pub fn fold_own_words(
     s: &mut Schedule,
     mine: StageId,
     n_kept: usize,

@@ -2,12 +2,35 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use crate::common::{Special, array, numbers};
+use crate::meaning::{Case, is_right, values};
 use coulis::reduce::array_info;
 use coulis::{Arguments, Array, CompileOptions, DType, DeviceChoice, Function, SimReport, Value};
 use coulis_ir::Target;
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_plan::{Map, Order, OutputSpec, Problem, Spec, choose, schedule};
 use coulis_reducers::{NormalizationRequest, ReducerRequest, find_normalization};
+
+/// Panels of columns: numbers, with some that are special.
+#[allow(dead_code, reason = "not all tests are of columns")]
+pub fn panels(dtype: DType, shape: &[i64], special: Special) -> Array {
+    let n = shape.iter().product::<i64>() as usize;
+    array(dtype, shape, &numbers(n, special, 21))
+}
+
+/// Asserts that results, whose last axis is the one that is reduced, are within what is stated of the normalization over it.
+#[track_caller]
+#[allow(dead_code, reason = "not all tests are of columns")]
+pub fn assert_is(name: &'static str, axis: usize, x: &Array, found: &Array, what: &str) {
+    let (rows, columns) = (x.shape()[axis] as usize, x.shape()[axis + 1..].iter().product::<i64>() as usize);
+    let in_place = |at: usize| (at / (rows * columns) * columns + at % columns) * rows + at / columns % rows;
+    let found = values(found);
+    let exact = Case::new(name, &[axis]).exact(x);
+    for (at, exact) in exact.into_iter().enumerate() {
+        let found = found[in_place(at)];
+        assert!(is_right(found, exact, x.dtype()), "{at}: {found} {exact:?}: {what}");
+    }
+}
 
 /// The simulator, with one order of warps.
 pub const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };

@@ -93,20 +93,26 @@ pub fn passing(field: CTy, fields: u32) -> Option<String> {
     ))
 }
 
-/// A copy of 16 bytes of global memory into shared memory that is under way until [`wait_for_copies`], on machines from `sm_80` on; at
-/// once on others. Source: PTX ISA, cp.async.
-pub fn copy_word(name: &str) -> String {
-    format!(
+/// A copy of 4, 8 or 16 bytes of global memory into shared memory that is under way until [`wait_for_copies`], on machines from `sm_80`
+/// on; at once on others. Of 16 the first cache keeps none. Source: PTX ISA, cp.async.
+pub fn copy_word(bytes: u32, name: &str) -> Option<String> {
+    let (ty, cache) = match bytes {
+        4 => ("u32", "ca"),
+        8 => ("uint2", "ca"),
+        16 => ("uint4", "cg"),
+        _ => return None,
+    };
+    Some(format!(
         "{FN} void {name}(void *to, const void *from)
 {{
 #if __CUDA_ARCH__ >= 800
-    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" :: \"r\"((u32)__cvta_generic_to_shared(to)), \"l\"(__cvta_generic_to_global(from)) : \"memory\");
+    asm volatile(\"cp.async.{cache}.shared.global [%0], [%1], {bytes};\" :: \"r\"((u32)__cvta_generic_to_shared(to)), \"l\"(__cvta_generic_to_global(from)) : \"memory\");
 #else
-    *(uint4*)to = *(const uint4*)from;
+    *({ty}*)to = *(const {ty}*)from;
 #endif
 }}
 "
-    )
+    ))
 }
 
 /// Returns when the copies of the thread are there. Source: PTX ISA, cp.async.wait_all.

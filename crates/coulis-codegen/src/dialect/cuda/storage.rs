@@ -108,10 +108,17 @@ pub fn narrow(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> 
     })
 }
 
-/// Two `f32` to the lowest two bytes of 32 bits, to nearest even: magnitudes that round beyond the largest number give infinity, or NaN where
+/// Two `f32` to the lowest bytes of 32 bits, to nearest even: magnitudes that round beyond the largest number give infinity, or NaN where
 /// the type has none.
 pub fn narrow_pair(dtype: DType) -> Result<String, EmitError> {
     let name = Helper::NarrowAll(dtype, 2).name();
+    if let DType::F16 | DType::BF16 = dtype {
+        // The first operand is the upper half. Source: PTX ISA, cvt.
+        let format = if dtype == DType::F16 { "f16x2" } else { "bf16x2" };
+        return Ok(format!(
+            "{FN} u32 {name}(f32 a, f32 b) {{ u32 h; asm(\"cvt.rn.{format}.f32 %0, %1, %2;\" : \"=r\"(h) : \"f\"(b), \"f\"(a)); return h; }}\n"
+        ));
+    }
     // What the machine saturates to is the largest number: NaN is one bit more and has all other bits, infinity the number after it.
     let (man, largest, overflow, beyond) = match dtype {
         DType::F8E4M3 => {

@@ -1,0 +1,256 @@
+//! `gpu_kept_panels`: columns that a map reads again, in panels that the memory of a block holds, or that of a cluster of them.
+//!
+//! The channels of small images are such columns: an image is one piece of memory, but its rows are no whole number of accesses, so
+//! that threads that have columns would read and write single elements. A block copies its panel as one piece of memory, by the
+//! widest accesses, past its registers. Its threads fold columns there, neighbours beside each other, those above each other every
+//! so many rows; what each has folded is left in memory of the block, where a thread a column brings it together. Then they map the panel
+//! as one piece again, whose accesses go on from one row to the next.
+//!
+//! Panels that are too large are strips of columns, copied row by row, where rows are whole accesses; else blocks of a cluster have
+//! parts of the rows each. Measured: `bench/results`.
+
+use coulis_ir::remark::ASYNC_COPY;
+use coulis_ir::{Attr, MemScope, ThreadTag};
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_tensor::{IterVar, Tensor};
+
+use super::cluster::{PARTS, cluster_sizes, fold_in_cluster};
+use super::gpu_kept_columns::fold_own_words;
+use super::gpu_steps::{as_one, copy_piece, slab_access, split_fold, widest_access};
+use super::kept::{readers_of, refs};
+use super::map_steps::Keep;
+use super::steps::stage_of;
+use super::waves::UNIT_THREADS;
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, gcd};
+use crate::program::{Spec, Statement};
+use crate::room::word_bytes;
+
+/// The catalogue's entry.
+pub static STRATEGY: Strategy = Strategy {
+    name: "gpu_kept_panels",
+    machine: Machine::Threads,
+    keeps_order: false,
+    summary: "a block copies a panel of columns that a map reads again to shared memory as one piece, and maps it as one",
+    propose,
+    schedule,
+};
+
+/// Panels with the states of their columns that a multiprocessor's memory holds, so that others are copied while one is folded: whole
+/// ones, or those of a cluster, and strips.
+const BESIDE: (i64, i64) = (2, 3);
+/// Bytes of a panel at least: threads have little to do for each copy of less.
+const FEWEST_BYTES: i64 = 8 << 10;
+/// Bytes of a row of a strip at least: of columns with large states, and of others.
+const STRIP_BYTES: (i64, i64) = (128, 192);
+/// Bytes of an access at least, which are copied past the registers.
+const ACCESS_BYTES: i64 = 4;
+/// Bytes of a panel for each thread of its block, about, and most threads.
+const THREAD_BYTES: i64 = 160;
+/// See [`THREAD_BYTES`].
+const MOST_THREADS: i64 = 512;
+/// Shortest columns whose rows are whole accesses, and bytes of states from which on shorter ones of narrow elements are copied too:
+/// registers hold others, with as few threads as that takes.
+const LONG: i64 = 128;
+/// See [`LONG`].
+const LARGE_STATE: i64 = 32;
+/// Part of the threads that are enough if each has as many rows then.
+const EVEN: (i64, i64) = (3, 4);
+/// Most blocks of a cluster: those of more wait for each other longer than memory takes.
+const MOST_PARTS: i64 = 4;
+/// States of a column that blocks of a cluster bring together, of which its elements in one of them have the bytes, where these are not
+/// narrow and states are large: with fewer, threads that keep columns in registers are as quick.
+const STATES_OF_PART: i64 = 9;
+/// Elements of a column that a thread folds in turns that are written out.
+const IN_FLIGHT: i64 = 32;
+/// States of a column beside those of its threads where blocks fold them together: one that a block gives, one that others read, and
+/// one that comes back.
+const OF_CLUSTER: i64 = 3;
+/// Bytes of shared memory that each block takes beside its own. Source: CUDA C++ Programming Guide, shared memory of 9.0.
+const OWN_BYTES: i64 = 1 << 10;
+
+/// What a block has of an array.
+struct Dealt {
+    /// Columns.
+    tile: i64,
+    /// Parts of the rows, each of a block of a cluster.
+    parts: i64,
+    /// Threads above each other.
+    threads: i64,
+}
+
+fn propose(facts: &Facts) -> Result<Sketch, Decline> {
+    let wanted = "a map after columns that are reduced along one dimension";
+    let spec = facts.spec;
+    facts.lies_as_elements()?;
+    let Some(map) = spec.map.as_ref().filter(|_| facts.has_rows()) else {
+        return Err(Decline::new(wanted, "no map of what is folded"));
+    };
+    let [outer @ .., down, across] = &spec.problem.dims[..] else {
+        return Err(Decline::new(wanted, "one dimension"));
+    };
+    if across.is_reduced() || !down.is_reduced() || outer.iter().any(|dim| dim.is_reduced()) {
+        return Err(Decline::new(wanted, "others"));
+    }
+    let result = spec.n_read() + map.beside.len();
+    let mut arrays = (0..spec.n_read()).chain([result]);
+    if !arrays.all(|array| across.strides[array] == 1 && down.strides[array] == across.extent) {
+        return Err(Decline::new("panels of columns that are one piece of memory", "others"));
+    }
+    if spec.outputs.iter().any(|output| output.beta != 0.0) {
+        return Err(Decline::new("results that take no part", "some that do"));
+    }
+    if !facts.room.has_others() {
+        return Err(Decline::new("room for a state of another thread", "less"));
+    }
+    let (rows, columns) = (down.extent, across.extent);
+    let is_work = facts.is_narrow() && word_bytes(&spec.reducer.identity) >= LARGE_STATE;
+    if rows < LONG && !is_work && columns % widest_access(facts) == 0 {
+        return Err(Decline::new("at least 128 rows, or those that are no whole number of accesses", rows));
+    }
+    let n_outer = spec.problem.n_outputs / columns.max(1);
+    let Some(Dealt { tile, parts: chunks, threads }) = deal(facts, n_outer, rows, columns) else {
+        let wanted = "panels for each multiprocessor, which holds two in a cluster of blocks at most";
+        return Err(Decline::new(wanted, format!("{n_outer} of {rows} rows of {columns} columns")));
+    };
+    let unroll = even_turns(ceil_div(rows / chunks, threads), IN_FLIGHT);
+    let (lanes, run, constant) = (panel_access(facts), facts.even_run(unroll), facts.constants(false));
+    let plain = facts.plain().with_map_kept(Keep::Shared);
+    Ok(Sketch { chunks, lanes, tile, threads, unroll, run, constant, ..plain })
+}
+
+/// What a block has of `n_outer` panels of so many rows and columns: one of them, or else as wide a strip of its columns as fits, or else
+/// a part of its rows, by as few blocks as hold it and are one for each multiprocessor.
+fn deal(facts: &Facts, n_outer: i64, rows: i64, columns: i64) -> Option<Dealt> {
+    let spec = facts.spec;
+    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).sum::<i64>() + i64::from(spec.mask);
+    let narrowest = spec.inputs.iter().map(|d| d.bytes() as i64).min()?;
+    let state = word_bytes(&spec.reducer.identity);
+    let results = spec.reducer.results.iter().map(|field| field.dtype.bytes() as i64).sum::<i64>();
+    let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
+    let most_threads = MOST_THREADS.min(i64::from(facts.target.block.threads));
+    let n_units = i64::from(facts.target.n_threads) / UNIT_THREADS;
+    let held = |tile: i64, parts: i64, beside: i64| {
+        let of_part = rows / parts;
+        let n_blocks = n_outer.saturating_mul(ceil_div(columns, tile)).saturating_mul(parts);
+        let panel = of_part.saturating_mul(tile).saturating_mul(bytes);
+        if tile > most_threads || n_blocks < n_units || !(FEWEST_BYTES..=shared_bytes).contains(&panel) {
+            return None;
+        }
+        let most = ((panel / THREAD_BYTES).min(most_threads) / tile).clamp(1, of_part);
+        // As many rows for each, where that leaves most of them: those of a cluster's block end where the next one's begin.
+        let is_even = |threads: i64| of_part % threads == 0;
+        let are_even = parts > 1 || (ceil_div(most * EVEN.0, EVEN.1)..=most).any(is_even);
+        let mut above = (1..=most).rev().filter(|threads| !are_even || is_even(*threads));
+        let of_cluster = if parts > 1 { OF_CLUSTER } else { 0 };
+        let all = |threads: i64| panel + ((threads + of_cluster) * state + results) * tile + OWN_BYTES;
+        let threads = above.find(|threads| beside * all(*threads) <= shared_bytes + OWN_BYTES)?;
+        Some(Dealt { tile, parts, threads })
+    };
+    let access = panel_access(facts);
+    if access * narrowest < ACCESS_BYTES {
+        return None;
+    }
+    let are_large = state >= LARGE_STATE;
+    let fewest = ceil_div(if are_large { STRIP_BYTES.0 } else { STRIP_BYTES.1 }, narrowest);
+    let strips = (fewest..columns.min(most_threads + 1)).rev();
+    let mut strips = strips.filter(|tile| tile % access == 0 && columns % tile == 0);
+    let is_part = |parts: &i64| {
+        let of_part = rows / parts;
+        let is_worth = facts.is_narrow() || !are_large || of_part * bytes >= STATES_OF_PART * state;
+        (2..=MOST_PARTS).contains(parts) && rows % parts == 0 && of_part * columns % access == 0 && is_worth
+    };
+    let mut parts = cluster_sizes(facts).filter(is_part);
+    held(columns, 1, BESIDE.0)
+        .or_else(|| strips.find_map(|tile| held(tile, 1, BESIDE.1)))
+        .or_else(|| parts.find_map(|parts| held(columns, parts, BESIDE.0)))
+}
+
+/// Elements of an access of a panel, which begins where the widest that all arrays allow may.
+fn panel_access(facts: &Facts) -> i64 {
+    let dims = &facts.spec.problem.dims;
+    let outer = &dims[..dims.len() - 2];
+    let strides = outer.iter().flat_map(|dim| &dim.strides[..facts.spec.n_read()]);
+    strides.fold(slab_access(facts), |lanes, stride| gcd(lanes, *stride))
+}
+
+fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
+    let Some(map) = &stmt.map else { return Ok(()) };
+    let n_kept = spec.n_kept();
+    let (state, finished, map) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?, stage_of(s, map)?);
+    let Sketch { tile, chunks, lanes, .. } = *sketch;
+    let threads = [(ThreadTag::ThreadX, tile), (ThreadTag::ThreadY, sketch.threads)];
+    let by_columns = Sketch { lanes: 1, ..sketch.clone() };
+
+    let fold = split_fold(s, state, n_kept, 0, 1, &by_columns)?;
+    let mine = s.rfactor_at(fold.stage, &fold.thread, 0)?;
+
+    let loops = s.stage(map)?.leaves().to_vec();
+    let (strip, column) = s.split(map, &loops[n_kept - 1], Split::Factor(tile))?;
+    let outer: Vec<IterVar> = loops[..n_kept - 1].iter().chain([&strip]).cloned().collect();
+    let panel = as_one(s, map, &outer)?;
+    s.bind(map, &panel, ThreadTag::BlockX)?;
+    let mut row = loops[n_kept].clone();
+    s.reorder(map, &[row.clone(), column.clone()])?;
+    if chunks > 1 {
+        let part;
+        (part, row) = s.split(map, &row, Split::Nparts(chunks))?;
+        s.bind(map, &part, PARTS)?;
+    }
+    let written = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).max().unwrap_or(1);
+    let width = lanes * spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    copy_piece(s, map, &[row, column], (width / written).clamp(1, lanes), &threads)?;
+
+    // What the threads above each other leave of a column is one thread's.
+    s.set_scope(finished, MemScope::Shared)?;
+    s.compute_at(finished, map, &panel)?;
+    let column = bind_columns(s, finished, n_kept - 1, tile)?;
+    s.set_scope(state, MemScope::Local)?;
+    s.compute_at(state, finished, &column)?;
+    if chunks > 1 {
+        fold_in_cluster(s, (fold.stage, state))?;
+    }
+    let above = s.stage(fold.stage)?.reduce_axes()[0].clone();
+    s.unroll(fold.stage, &above)?;
+    s.from_first(fold.stage)?;
+
+    let own = s.cache_write(mine, MemScope::Local)?;
+    s.set_scope(mine, MemScope::Shared)?;
+    s.compute_at(mine, map, &panel)?;
+    let above = s.stage(mine)?.leaves()[0].clone();
+    s.bind(mine, &above, ThreadTag::ThreadY)?;
+    let column = bind_columns(s, mine, fold.n_kept, tile)?;
+    s.compute_at(own, mine, &column)?;
+    fold_own_words(s, own, fold.n_kept + 1, &by_columns)?;
+
+    for input in &stmt.inputs {
+        let readers = readers_of(s, input, [own, map])?;
+        if !readers.is_empty() {
+            copy_panel(s, input, &readers, (map, &panel), &threads, lanes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Binds the columns of a panel, loop `at` of a stage, to threads side by side; the loop over them.
+fn bind_columns(s: &mut Schedule, stage: StageId, at: usize, tile: i64) -> Result<IterVar, ScheduleError> {
+    let columns = s.stage(stage)?.leaves()[at].clone();
+    let (_, column) = s.split(stage, &columns, Split::Factor(tile))?;
+    s.bind(stage, &column, ThreadTag::ThreadX)?;
+    Ok(column)
+}
+
+/// Copies the panel of an array to memory of the block, past the threads' registers.
+fn copy_panel(
+    s: &mut Schedule,
+    input: &Tensor,
+    readers: &[StageId],
+    (map, panel): (StageId, &IterVar),
+    threads: &[(ThreadTag, i64)],
+    lanes: i64,
+) -> Result<(), ScheduleError> {
+    let copy = s.cache_read(input, MemScope::Shared, &refs(readers))?;
+    s.compute_at(copy, map, panel)?;
+    let loops = s.stage(copy)?.leaves().to_vec();
+    let turns = copy_piece(s, copy, &loops[loops.len() - 2..], lanes, threads)?;
+    s.pragma(copy, &turns, ASYNC_COPY, Attr::Int(1))
+}

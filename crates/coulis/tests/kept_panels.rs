@@ -1,0 +1,127 @@
+//! Panels of columns that a map reads again, in shared memory: they are copied and mapped as one piece of memory by the widest accesses,
+//! whatever their rows are, and the simulator has nothing to say against the kernels.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "common/kept.rs"]
+mod kept;
+#[path = "common/normalizations.rs"]
+mod meaning;
+
+use common::{Lie, Special, numbers, view};
+use coulis::{DType, DeviceChoice};
+use coulis_ir::Target;
+use coulis_plan::choose;
+use kept::{assert_is, panels};
+use meaning::Case;
+
+const STRATEGY: &str = "gpu_kept_panels";
+
+/// A machine of one multiprocessor, so that small arrays have blocks enough.
+fn one(warp: u32) -> Target {
+    Target { n_threads: 2048, ..Target::simulated(warp) }
+}
+
+#[test]
+fn each_element_of_a_panel_is_read_once_by_the_widest_accesses() {
+    // Odd rows, and some that narrower accesses divide; a panel by itself and several; fewer rows than threads above each other, and
+    // numbers of them that these do not divide; more columns than a warp has threads, and fewer; strips of panels that are too large.
+    let cases = [
+        (DType::F32, vec![3, 64, 49], 1, 16),
+        (DType::F32, vec![130, 66], 0, 16),
+        (DType::F32, vec![2, 300, 36], 1, 16),
+        (DType::F64, vec![2, 151, 22], 1, 16),
+        (DType::BF16, vec![2, 96, 49], 1, 16),
+        (DType::BF16, vec![2, 101, 44], 1, 8),
+        (DType::F16, vec![8, 40, 169], 1, 16),
+        (DType::F16, vec![3000, 3], 0, 16),
+        (DType::F16, vec![131, 264], 0, 16),
+        (DType::F32, vec![140, 448], 0, 16),
+    ];
+    let names = ["layer_norm", "softmax", "rms_norm", "log_softmax"].into_iter().cycle();
+    for (turn, ((dtype, shape, axis, bytes), name)) in cases.into_iter().zip(names).enumerate() {
+        let x = panels(dtype, &shape, [Special::Zeros, Special::All, Special::Nan][turn % 3]);
+        let target = one(if turn % 2 == 0 { 32 } else { 64 });
+        let (trace, result, report) = kept::by(STRATEGY, &target, name, &x, axis as i64);
+        let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
+        assert!(report.is_clean(), "{what}\n{report}");
+        assert!(!trace.contains("clusterCtaIdx"), "{what}");
+        let (loads, stores) = (&report.counters.global_loads, &report.counters.global_stores);
+        assert_eq!((loads.bytes, stores.bytes), (x.n_bytes(), x.n_bytes()), "{what}");
+        let lanes = bytes / dtype.bytes();
+        assert!(
+            trace.contains(&format!("s[A_shared].split(ax1_ax2_fused, factor={lanes})"))
+                || trace.contains(&format!("s[A_shared].split(ax0_ax1_fused, factor={lanes})")),
+            "{what}"
+        );
+        assert_is(name, axis, &x, &result, &what);
+    }
+}
+
+#[test]
+fn panels_too_large_for_a_block_are_those_of_a_cluster() {
+    for (dtype, shape) in [(DType::F32, [768, 49]), (DType::BF16, [1024, 81]), (DType::F32, [1216, 35])] {
+        let x = panels(dtype, &shape, Special::Zeros);
+        for name in ["softmax", "layer_norm"] {
+            let (trace, result, report) = kept::by(STRATEGY, &one(32), name, &x, 0);
+            let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
+            assert!(trace.contains("\"clusterCtaIdx.y\")"), "{what}");
+            assert!(report.is_clean(), "{what}\n{report}");
+            assert_eq!(report.counters.global_loads.bytes, x.n_bytes(), "{what}");
+            assert_is(name, 0, &x, &result, &what);
+        }
+    }
+}
+
+#[test]
+fn panels_are_whole_where_several_fit_else_strips_or_parts() {
+    let h100 = Target::cuda("sm_90a").unwrap();
+    for (name, dtype, shape, found) in [
+        // Images of 7 x 7, 14 x 14, 28 x 28.
+        ("layer_norm", DType::BF16, vec![512, 768, 49], Some((49, 8, 1))),
+        ("layer_norm", DType::F32, vec![512, 768, 49], Some((49, 8, 2))),
+        ("layer_norm", DType::BF16, vec![512, 384, 196], Some((196, 1, 2))),
+        ("layer_norm", DType::F32, vec![512, 384, 196], Some((196, 1, 4))),
+        ("rms_norm", DType::BF16, vec![512, 384, 196], Some((196, 2, 2))),
+        ("layer_norm", DType::BF16, vec![256, 192, 784], Some((112, 2, 1))),
+        ("softmax", DType::BF16, vec![8, 150, 1 << 14], Some((128, 1, 1))),
+        ("softmax", DType::F32, vec![256, 1 << 18], Some((64, 6, 1))),
+        // As few parts as make a block for each multiprocessor.
+        ("layer_norm", DType::BF16, vec![64, 1536, 49], Some((49, 4, 4))),
+        // Short columns of whole accesses, columns of more than four blocks, few of them, and small panels are for others.
+        ("softmax", DType::F32, vec![16, 21, 1 << 18], None),
+        ("layer_norm", DType::F32, vec![256, 512, 196], None),
+        ("layer_norm", DType::F32, vec![401, 320, 196], None),
+        ("softmax", DType::F32, vec![20, 768, 49], None),
+        ("softmax", DType::BF16, vec![100_000, 20, 49], None),
+        // Rows of single narrow elements.
+        ("softmax", DType::BF16, vec![500, 301, 49], None),
+    ] {
+        let axis = shape.len() as i64 - 2;
+        let choice = choose(&kept::spec(name, dtype, &shape, axis), &h100).unwrap();
+        let sketch = (choice.sketch.tile, choice.sketch.threads, choice.sketch.chunks);
+        let of_panels = (choice.strategy.name == STRATEGY).then_some(sketch);
+        assert_eq!(of_panels, found, "{name} {dtype} {shape:?}: {}", choice.strategy.name);
+    }
+}
+
+#[test]
+fn weights_views_and_specials_are_right() {
+    for warp in [32, 64] {
+        let device = DeviceChoice::Sim { warp, orders: 2 };
+        for (n, columns) in [(200, 49), (150, 97)] {
+            for lie in [[Lie::Dense, Lie::Gap(1)], [Lie::Dense, Lie::Dense], [Lie::Backward, Lie::Dense]] {
+                let x = view(DType::F32, &[n, columns], &[0, 1], &lie, |n| numbers(n, Special::Zeros, 3));
+                assert_eq!(Case::new("layer_norm", &[0]).check(&x, &device), Ok(()), "{lie:?} {n}");
+            }
+            for special in [Special::Nan, Special::All] {
+                let x = panels(DType::BF16, &[2, n, columns], special);
+                assert_eq!(Case::new("softmax", &[1]).check(&x, &device), Ok(()), "{special:?} {n}");
+                let beside = vec![("weight", panels(DType::F32, &[n], Special::Zeros))];
+                let case = Case { beside, set: vec![("eps", 0.1)], ..Case::new("layer_norm", &[1]) };
+                assert_eq!(case.check(&x, &device), Ok(()), "{special:?} {n}");
+            }
+        }
+    }
+}
