@@ -103,6 +103,7 @@ class Mapped(NamedTuple):
 def mapped(ops, options):
     """What is asked for, where that is a normalization, by name or one of the caller's own; None where it is not."""
     if isinstance(ops, Normalization):
+        ops._complete(options)
         name, of, arrays, parameters, legal = ops.name, ops._own, ops._beside, (), _OPTIONS
     else:
         entry = next((entry for entry in entries() if entry.name == ops), None) if isinstance(ops, str) else None
@@ -169,13 +170,17 @@ class Normalization:
 
     def __call__(self, x, axis=-1, **options):
         """The result for an array, or for a tuple of arrays where a statistic reads two."""
-        missing = [array for array in self._beside if options.get(array) is None]
-        if missing:
-            raise TypeError(f"`{self.name}` reads `{missing[0]}` beside the elements; give that array by its name")
+        self._complete(options)
         beside = {array: options.pop(array) for array in self._beside}
         if not options.keys() <= _OPTIONS:
             raise _refused(options, _OPTIONS, self.name)
         return _normalize(x, self._own, axis, beside, {}, **options)
+
+    def _complete(self, options):
+        """Refuses options among which one of its arrays is missing."""
+        missing = [array for array in self._beside if options.get(array) is None]
+        if missing:
+            raise TypeError(f"`{self.name}` reads `{missing[0]}` beside the elements; give that array by its name")
 
     def __reduce__(self):
         return Normalization, self._made

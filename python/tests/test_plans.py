@@ -49,6 +49,51 @@ def test_a_plan_of_an_array_with_nulls_has_their_mask():
         assert made(x).as_py() == values[~nulls].sum() and made(pa.array(values)).as_py() == values.sum()
 
 
+def test_a_plan_of_a_normalization_is_that_of_its_function():
+    weight = np.linspace(1, 2, 64, dtype=np.float32)
+    plan = coulis.plan(X, "layer_norm", axis=1, weight=weight, eps=0.5)
+    assert plan.name in repr(plan) and "chosen" in plan.explain() and plan.trace
+    assert plan.trace == coulis.plan(X.shape, "layer_norm", 1, weight=(64,), eps=0.5).trace
+    assert plan.source is None or "reduce" in plan.source
+    wanted = coulis.layer_norm(X, 1, weight, eps=0.5)
+    np.testing.assert_array_equal(plan(X), wanted)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(plan))(X), wanted)
+    np.testing.assert_array_equal(coulis.layer_norm(X, 1, weight, eps=0.5, plan=plan), wanted)
+    # A call may give other arrays, numbers and options.
+    np.testing.assert_array_equal(plan(X, weight=2 * weight, eps=0.25), coulis.layer_norm(X, 1, 2 * weight, eps=0.25))
+    out = np.empty_like(X)
+    assert plan(X, out=out) is out and (out == wanted).all()
+    assert coulis.plan(X, "softmax").trace == coulis.plan(X, "softmax", None).trace, "all axes, as of a reduction"
+    np.testing.assert_array_equal(coulis.plan(X, "softmax", -1)(X), coulis.softmax(X))
+
+
+def test_a_plan_of_a_normalization_of_ones_own():
+    scaled = coulis.normalization(map=lambda x, mean, w: (x - mean) * w, statistics=["mean"], beside={"w": "reduced"}, name="scaled")
+    w = np.arange(64, dtype=np.float32)
+    plan = coulis.plan(X.shape, scaled, 1, w=w.shape)
+    assert "chosen" in plan.explain()
+    np.testing.assert_array_equal(plan(X, w=w), scaled(X, 1, w=w))
+    with pytest.raises(TypeError, match="the plan has the shape of `w` only"):
+        plan(X)
+    with pytest.raises(TypeError, match="`scaled` reads `w` beside the elements"):
+        coulis.plan(X, scaled, 1)
+
+
+def test_what_a_plan_of_a_normalization_does_not_take_is_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'where'; its options are .*weight"):
+        coulis.plan(X, "layer_norm", 1, where=X > 0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'ddof'"):
+        coulis.plan(X, "softmax", 1, ddof=1)
+    with pytest.raises(ValueError, match=r"`weight` of `layer_norm` .* \[64\], got \[3\]"):
+        coulis.plan(X, "layer_norm", 1, weight=(3,))
+    with pytest.raises(ValueError, match="unknown reducer `softmax`"):
+        coulis.plan(X, ["softmax"], 1)
+    with pytest.raises(ValueError, match=r"\[text\]"):
+        edited = coulis.plan(X, "softmax", 1)
+        edited.trace += "\nnothing"
+        edited(X)
+
+
 def test_a_plan_takes_what_a_reduction_takes_and_keeps_it():
     mask, out = X % 3 == 0, np.ones(64, np.float32)
     masked = coulis.plan(X, ["sum", "count"], axis=1, where=mask)

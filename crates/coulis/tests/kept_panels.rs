@@ -61,16 +61,22 @@ fn each_element_of_a_panel_is_read_once_by_the_widest_accesses() {
 
 #[test]
 fn panels_too_large_for_a_block_are_those_of_a_cluster() {
-    for (dtype, shape) in [(DType::F32, [768, 49]), (DType::BF16, [1024, 81]), (DType::F32, [1216, 35])] {
+    // Of whole panels and of strips.
+    let cases = [
+        (DType::F32, [768, 49], "softmax"),
+        (DType::BF16, [1024, 81], "layer_norm"),
+        (DType::F32, [1216, 35], "layer_norm"),
+        (DType::BF16, [1048, 192], "softmax"),
+        (DType::F32, [900, 96], "layer_norm"),
+    ];
+    for (dtype, shape, name) in cases {
         let x = panels(dtype, &shape, Special::Zeros);
-        for name in ["softmax", "layer_norm"] {
-            let (trace, result, report) = kept::by(STRATEGY, &one(32), name, &x, 0);
-            let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
-            assert!(trace.contains("\"clusterCtaIdx.y\")"), "{what}");
-            assert!(report.is_clean(), "{what}\n{report}");
-            assert_eq!(report.counters.global_loads.bytes, x.n_bytes(), "{what}");
-            assert_is(name, 0, &x, &result, &what);
-        }
+        let (trace, result, report) = kept::by(STRATEGY, &one(32), name, &x, 0);
+        let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
+        assert!(trace.contains("\"clusterCtaIdx.y\")"), "{what}");
+        assert!(report.is_clean(), "{what}\n{report}");
+        assert_eq!(report.counters.global_loads.bytes, x.n_bytes(), "{what}");
+        assert_is(name, 0, &x, &result, &what);
     }
 }
 
@@ -87,6 +93,11 @@ fn panels_are_whole_where_several_fit_else_strips_or_parts() {
         ("layer_norm", DType::BF16, vec![256, 192, 784], Some((112, 2, 1))),
         ("softmax", DType::BF16, vec![8, 150, 1 << 14], Some((128, 1, 1))),
         ("softmax", DType::F32, vec![256, 1 << 18], Some((64, 6, 1))),
+        // Parts of strips.
+        ("layer_norm", DType::BF16, vec![96, 2048, 128], Some((64, 4, 4))),
+        ("softmax", DType::BF16, vec![33, 960, 784], Some((112, 2, 2))),
+        ("softmax", DType::BF16, vec![32, 768, 1024], None),
+        ("softmax", DType::F32, vec![49, 1280, 400], None),
         // As few parts as make a block for each multiprocessor.
         ("layer_norm", DType::BF16, vec![64, 1536, 49], Some((49, 4, 4))),
         // Short columns of whole accesses, columns of more than four blocks, few of them, and small panels are for others.

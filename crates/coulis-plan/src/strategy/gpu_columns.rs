@@ -45,7 +45,7 @@ pub(super) const OUTER: ThreadTag = ThreadTag::ThreadZ;
 /// large as they may be: they are few, and each reads one piece of memory, which begins where lines of it do.
 const LEFT_STATES: i64 = 192;
 /// Bytes of a sector, the least that memory gives.
-const SECTOR_BYTES: i64 = 32;
+pub const SECTOR_BYTES: i64 = 32;
 /// Bytes of neighbouring results that a thread stores, at most, where results are as many bytes as elements; and where those of an
 /// output are more than a sector.
 const STORED: i64 = 16;

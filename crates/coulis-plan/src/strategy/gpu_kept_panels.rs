@@ -6,8 +6,8 @@
 //! so many rows; what each has folded is left in memory of the block, where a thread a column brings it together. Then they map the panel
 //! as one piece again, whose accesses go on from one row to the next.
 //!
-//! Panels that are too large are strips of columns, copied row by row, where rows are whole accesses; else blocks of a cluster have
-//! parts of the rows each. Measured: `bench/results`.
+//! Panels that are too large are strips of columns, copied row by row, where rows are whole accesses, or blocks of a cluster have
+//! parts of the rows each, or both. Measured: `bench/results`.
 
 use coulis_ir::remark::ASYNC_COPY;
 use coulis_ir::{Attr, MemScope, ThreadTag};
@@ -15,6 +15,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
 use super::cluster::{PARTS, cluster_sizes, fold_in_cluster};
+use super::gpu_columns::SECTOR_BYTES;
 use super::gpu_kept_columns::fold_own_words;
 use super::gpu_steps::{as_one, copy_piece, slab_access, split_fold, widest_access};
 use super::kept::{readers_of, refs};
@@ -42,6 +43,10 @@ const BESIDE: (i64, i64) = (2, 3);
 const FEWEST_BYTES: i64 = 8 << 10;
 /// Bytes of a row of a strip at least: of columns with large states, and of others.
 const STRIP_BYTES: (i64, i64) = (128, 192);
+/// Bytes of a line of memory, and the longest columns that registers hold as well as a cluster's strips do where each row is such lines.
+const LINE_BYTES: i64 = 128;
+/// See [`LINE_BYTES`].
+const MOST_OF_LINES: i64 = 768;
 /// Bytes of an access at least, which are copied past the registers.
 const ACCESS_BYTES: i64 = 4;
 /// Bytes of a panel for each thread of its block, about, and most threads.
@@ -119,7 +124,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 }
 
 /// What a block has of `n_outer` panels of so many rows and columns: one of them, or else as wide a strip of its columns as fits, or else
-/// a part of its rows, by as few blocks as hold it and are one for each multiprocessor.
+/// a part of its rows, by as few blocks as hold it, or else a part of as wide a strip. There is a block for each multiprocessor.
 fn deal(facts: &Facts, n_outer: i64, rows: i64, columns: i64) -> Option<Dealt> {
     let spec = facts.spec;
     let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).sum::<i64>() + i64::from(spec.mask);
@@ -152,17 +157,26 @@ fn deal(facts: &Facts, n_outer: i64, rows: i64, columns: i64) -> Option<Dealt> {
     }
     let are_large = state >= LARGE_STATE;
     let fewest = ceil_div(if are_large { STRIP_BYTES.0 } else { STRIP_BYTES.1 }, narrowest);
-    let strips = (fewest..columns.min(most_threads + 1)).rev();
-    let mut strips = strips.filter(|tile| tile % access == 0 && columns % tile == 0);
-    let is_part = |parts: &i64| {
-        let of_part = rows / parts;
-        let is_worth = facts.is_narrow() || !are_large || of_part * bytes >= STATES_OF_PART * state;
-        (2..=MOST_PARTS).contains(parts) && rows % parts == 0 && of_part * columns % access == 0 && is_worth
+    let is_strip =
+        |tile: &i64| tile % access == 0 && columns % tile == 0 && tile * narrowest % SECTOR_BYTES == 0;
+    let strips = || (fewest..columns.min(most_threads + 1)).rev().filter(is_strip);
+    let parts = || {
+        let is_worth =
+            |of_part: i64| facts.is_narrow() || !are_large || of_part * bytes >= STATES_OF_PART * state;
+        let sizes = cluster_sizes(facts).filter(|parts| (2..=MOST_PARTS).contains(parts));
+        sizes.filter(move |parts| rows % parts == 0 && is_worth(rows / parts))
     };
-    let mut parts = cluster_sizes(facts).filter(is_part);
+    // Strips of registers are as quick, of small states, where elements are not narrow, or where whole lines hold all columns.
+    let has_lines = columns * narrowest % LINE_BYTES == 0 && rows <= MOST_OF_LINES;
+    let is_for_registers = !are_large && (!facts.is_narrow() || has_lines);
+    let are_pieces = |parts: &i64| rows / parts * columns % access == 0;
     held(columns, 1, BESIDE.0)
-        .or_else(|| strips.find_map(|tile| held(tile, 1, BESIDE.1)))
-        .or_else(|| parts.find_map(|parts| held(columns, parts, BESIDE.0)))
+        .or_else(|| strips().find_map(|tile| held(tile, 1, BESIDE.1)))
+        .or_else(|| parts().filter(are_pieces).find_map(|parts| held(columns, parts, BESIDE.0)))
+        .or_else(|| {
+            let mut parts = parts().filter(|_| !is_for_registers);
+            parts.find_map(|parts| strips().find_map(|tile| held(tile, parts, BESIDE.0)))
+        })
 }
 
 /// Elements of an access of a panel, which begins where the widest that all arrays allow may.
