@@ -86,12 +86,12 @@ fn strips_are_as_wide_as_registers_and_multiprocessors_allow() {
         ("softmax", DType::F32, vec![12, 21, 262_144], STRATEGY, (256, 2, 1)),
         ("softmax", DType::F32, vec![64, 1 << 20], STRATEGY, (128, 4, 1)),
         ("softmax", DType::F32, vec![1024, 1 << 16], STRATEGY, (32, 64, 1)),
-        ("layer_norm", DType::F32, vec![1024, 1 << 16], STRATEGY, (32, 32, 1)),
+        ("layer_norm", DType::F32, vec![1023, 1 << 16], STRATEGY, (32, 32, 1)),
         ("softmax", DType::F32, vec![64, 1000, 1024], STRATEGY, (32, 64, 1)),
         ("softmax", DType::F32, vec![2048, 1 << 15], STRATEGY, (16, 128, 1)),
         ("softmax", DType::F32, vec![4096, 1 << 14], STRATEGY, (32, 32, 8)),
         ("softmax", DType::BF16, vec![120, 1 << 20], STRATEGY, (128, 8, 1)),
-        ("softmax", DType::BF16, vec![1024, 1 << 17], STRATEGY, (32, 64, 1)),
+        ("softmax", DType::BF16, vec![1023, 1 << 17], STRATEGY, (32, 64, 1)),
         // Few columns are narrower strips, so that more multiprocessors have some.
         ("softmax", DType::F32, vec![100, 4096], STRATEGY, (16, 12, 1)),
     ] {

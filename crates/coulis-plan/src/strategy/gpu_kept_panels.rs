@@ -36,17 +36,22 @@ pub static STRATEGY: Strategy = Strategy {
     schedule,
 };
 
-/// Panels with the states of their columns that a multiprocessor's memory holds, so that others are copied while one is folded: whole
-/// ones, or those of a cluster, and strips.
-const BESIDE: (i64, i64) = (2, 3);
+/// Panels that a multiprocessor's memory holds, so that others are copied while one is folded: by themselves, and with the states of
+/// their columns. Whole ones, or the parts of one.
+const WHOLE: [i64; 2] = [3, 2];
+/// The same of strips.
+const STRIPS: [i64; 2] = [3, 3];
+/// The same where nothing else fits.
+const LARGE: [i64; 2] = [2, 2];
 /// Bytes of a panel at least: threads have little to do for each copy of less.
 const FEWEST_BYTES: i64 = 8 << 10;
 /// Bytes of a row of a strip at least: of columns with large states, and of others.
 const STRIP_BYTES: (i64, i64) = (128, 192);
-/// Bytes of a line of memory, and the longest columns that registers hold as well as a cluster's strips do where each row is such lines.
+/// Bytes of a line of memory, and the longest columns, of large states and of others, that registers hold as well as a cluster does where
+/// each row is such lines.
 const LINE_BYTES: i64 = 128;
 /// See [`LINE_BYTES`].
-const MOST_OF_LINES: i64 = 768;
+const MOST_OF_LINES: (i64, i64) = (640, 768);
 /// Bytes of an access at least, which are copied past the registers.
 const ACCESS_BYTES: i64 = 4;
 /// Bytes of a panel for each thread of its block, about, and most threads.
@@ -134,11 +139,14 @@ fn deal(facts: &Facts, n_outer: i64, rows: i64, columns: i64) -> Option<Dealt> {
     let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
     let most_threads = MOST_THREADS.min(i64::from(facts.target.block.threads));
     let n_units = i64::from(facts.target.n_threads) / UNIT_THREADS;
-    let held = |tile: i64, parts: i64, beside: i64| {
+    let held = |tile: i64, parts: i64, [alone, beside]: [i64; 2]| {
         let of_part = rows / parts;
         let n_blocks = n_outer.saturating_mul(ceil_div(columns, tile)).saturating_mul(parts);
         let panel = of_part.saturating_mul(tile).saturating_mul(bytes);
-        if tile > most_threads || n_blocks < n_units || !(FEWEST_BYTES..=shared_bytes).contains(&panel) {
+        if tile > most_threads
+            || n_blocks < n_units
+            || !(FEWEST_BYTES..=shared_bytes / alone).contains(&panel)
+        {
             return None;
         }
         let most = ((panel / THREAD_BYTES).min(most_threads) / tile).clamp(1, of_part);
@@ -160,22 +168,28 @@ fn deal(facts: &Facts, n_outer: i64, rows: i64, columns: i64) -> Option<Dealt> {
     let is_strip =
         |tile: &i64| tile % access == 0 && columns % tile == 0 && tile * narrowest % SECTOR_BYTES == 0;
     let strips = || (fewest..columns.min(most_threads + 1)).rev().filter(is_strip);
+    // Registers hold narrow columns as well where rows are whole lines, and strips of small states of others.
+    let most_of_lines = if are_large { MOST_OF_LINES.0 } else { MOST_OF_LINES.1 };
+    let has_lines = facts.is_narrow() && columns * narrowest % LINE_BYTES == 0 && rows <= most_of_lines;
     let parts = || {
         let is_worth =
             |of_part: i64| facts.is_narrow() || !are_large || of_part * bytes >= STATES_OF_PART * state;
-        let sizes = cluster_sizes(facts).filter(|parts| (2..=MOST_PARTS).contains(parts));
+        let sizes = cluster_sizes(facts).filter(|parts| !has_lines && (2..=MOST_PARTS).contains(parts));
         sizes.filter(move |parts| rows % parts == 0 && is_worth(rows / parts))
     };
-    // Strips of registers are as quick, of small states, where elements are not narrow, or where whole lines hold all columns.
-    let has_lines = columns * narrowest % LINE_BYTES == 0 && rows <= MOST_OF_LINES;
-    let is_for_registers = !are_large && (!facts.is_narrow() || has_lines);
+    let rooms: &[[i64; 2]] = match (facts.is_narrow(), are_large) {
+        (true, _) => &[LARGE],
+        (false, true) => &[STRIPS, LARGE],
+        (false, false) => &[],
+    };
     let are_pieces = |parts: &i64| rows / parts * columns % access == 0;
-    held(columns, 1, BESIDE.0)
-        .or_else(|| strips().find_map(|tile| held(tile, 1, BESIDE.1)))
-        .or_else(|| parts().filter(are_pieces).find_map(|parts| held(columns, parts, BESIDE.0)))
+    held(columns, 1, WHOLE)
+        .or_else(|| strips().find_map(|tile| held(tile, 1, STRIPS)))
+        .or_else(|| parts().filter(are_pieces).find_map(|parts| held(columns, parts, WHOLE)))
+        .or_else(|| held(columns, 1, LARGE))
         .or_else(|| {
-            let mut parts = parts().filter(|_| !is_for_registers);
-            parts.find_map(|parts| strips().find_map(|tile| held(tile, parts, BESIDE.0)))
+            let of_strips = |room: &[i64; 2], parts: i64| strips().find_map(|tile| held(tile, parts, *room));
+            rooms.iter().find_map(|room| parts().find_map(|parts| of_strips(room, parts)))
         })
 }
 
