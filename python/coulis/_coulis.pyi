@@ -112,6 +112,9 @@ def described(x: Any, x_dtype: Any) -> list[tuple[str, list[int], list[int], str
     """What is planned for, an entry an array: element type, shape, strides in elements, the device if not the host, and whether there
     are nulls."""
 
+def described_beside(x: Any, name: str, x_dtype: Any) -> tuple[str, Sequence[int], Sequence[int], str | None, bool]:
+    """What is planned for of an array beside the elements, or of its shape."""
+
 def plan_of(
     x: Sequence[tuple[str, Sequence[int], Sequence[int], str | None, bool]],
     ops: Any,

@@ -83,39 +83,56 @@ def entries():
 class Mapped(NamedTuple):
     """A normalization of a plan, with what a call of it takes."""
 
-    #: What `coulis._coulis.normalize` takes as its name.
-    of: Any
+    #: Its name, or one of the caller's own.
+    ops: Any
     #: Arrays beside the elements, and numbers, by name.
     arrays: dict[str, Any]
     parameters: dict[str, Any]
     options: dict[str, Any]
 
+    @property
+    def of(self):
+        """What `coulis._coulis.normalize` takes as its name."""
+        return self.ops._own if isinstance(self.ops, Normalization) else self.ops
+
     def __call__(self, x, axis, options):
         """The result for an array; options may be other arrays and numbers too."""
         given = dict(options)
-        shapes = sorted(name for name, one in self.arrays.items() if isinstance(one, (tuple, list)) and name not in given)
+        shapes = sorted(name for name, one in self.arrays.items() if isinstance(one, tuple) and name not in given)
         if shapes:
             raise TypeError(f"the plan has the shape of `{shapes[0]}` only; give that array by its name")
-        arrays, parameters = ({**known, **{name: given.pop(name) for name in known if name in given}} for known in self[1:3])
-        return _normalize(x, self.of, axis, arrays, parameters, **{**self.options, **given})
+        plan = given.pop("plan")
+        one = mapped(self.ops, {**self.options, **self.arrays, **self.parameters, **given})
+        return _normalize(x, self.of, axis, one.arrays, one.parameters, **{**one.options, "plan": plan})
 
 
-def mapped(ops, options):
-    """What is asked for, where that is a normalization, by name or one of the caller's own; None where it is not."""
-    if isinstance(ops, Normalization):
-        ops._complete(options)
-        name, of, arrays, parameters, legal = ops.name, ops._own, ops._beside, (), _OPTIONS
+def mapped(asked, options):
+    """What is asked for, where that is a normalization, by name or one of the caller's own; None where it is of statistics."""
+    if isinstance(asked, Normalization):
+        asked._complete(options)
+        name, arrays, parameters, legal = asked.name, asked._beside, (), _OPTIONS
     else:
-        entry = next((entry for entry in entries() if entry.name == ops), None) if isinstance(ops, str) else None
-        if entry is None:
+        listed = {entry.name: entry for entry in entries()}
+        among = [one for one in asked if isinstance(one, (str, Normalization))] if isinstance(asked, (list, tuple)) else []
+        several = [str(getattr(one, "name", one)) for one in among if isinstance(one, Normalization) or one in listed]
+        if several:
+            raise ValueError(f"`{several[0]}` is a normalization, which is planned by itself and in no list")
+        if not isinstance(asked, str):
             return None
-        name, of, legal = entry.name, entry.name, _OPTIONS if entry.takes_ddof else _WITHOUT_DDOF
+        entry = listed.get(asked)
+        if entry is None:
+            statistics = [own for own, _, _ in ops()]
+            if asked not in statistics:
+                legal = f"statistics {', '.join(statistics)}, and normalizations {', '.join(listed)}"
+                raise ValueError(f"nothing is called `{asked}`; legal are the {legal}")
+            return None
+        name, legal = entry.name, _OPTIONS if entry.takes_ddof else _WITHOUT_DDOF
         arrays, parameters = ([one[0] for one in some] for some in (entry.arrays, entry.parameters))
     rest = dict(options)
     given = [{name: rest.pop(name, None) for name in names} for names in (arrays, parameters)]
     if not rest.keys() <= legal:
         raise _refused(rest, legal.union(arrays, parameters), name)
-    return Mapped(of, *given, rest)
+    return Mapped(asked, *given, rest)
 
 
 def make():
@@ -152,7 +169,7 @@ _WORDS = {
     "x": "x : array\n    Any array that `coulis.reduce` takes.",
     "options": _options,
     "result": ["array", "    Of the library, shape and type of `x`; float64 for integers."],
-    "examples": lambda entry: ["", "Examples", "--------", ">>> import coulis, numpy as np", entry.example],
+    "examples": lambda entry: ["", "Examples", "--------", entry.example],
 }
 
 
@@ -232,7 +249,7 @@ def normalization(*, map: Any, statistics: Any, beside: Any = None, name: str) -
     if not callable(map):
         raise TypeError(f"`map` of normalization `{name}` is to be a function, got {type(map).__name__}")
     beside = dict(beside or {})
-    names = sorted(_OPTIONS | {"x", "axis"})
+    names = sorted(_OPTIONS | {"self", "x", "axis", "ops", "x_or_shape", "x_dtype"})
     taken = [array for array in beside if array in names or not array.isidentifier()]
     if taken:
         raise ValueError(f"an array of normalization `{name}` cannot be called `{taken[0]}`; legal are identifiers but {', '.join(names)}")

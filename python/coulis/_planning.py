@@ -9,7 +9,7 @@ import numbers
 from collections import namedtuple
 from typing import Any
 
-from ._coulis import Reducer, bench_of, described, plan_of
+from ._coulis import Reducer, bench_of, described, described_beside, plan_of
 from ._coulis import reduce as _reduce
 from ._functions import check
 from ._normalizations import mapped
@@ -55,7 +55,7 @@ class Plan:
             _known(options, "a plan")
         else:
             given = [(name, one) for name, one in self._mapped.arrays.items() if one is not None]
-            self._beside = [(name, described(one, x_dtype)[0]) for name, one in given]
+            self._beside = [(name, described_beside(one, name, x_dtype)) for name, one in given]
         found = self._found(False)
         self.name, self._trace = found["name"], found["trace"]
         self._planned = self._trace

@@ -67,12 +67,25 @@ def test_a_plan_of_a_normalization_is_that_of_its_function():
     np.testing.assert_array_equal(coulis.plan(X, "softmax", -1)(X), coulis.softmax(X))
 
 
+def _scaled(x, mean, w):
+    return (x - mean) * w
+
+
+SCALED = {"map": _scaled, "statistics": ["mean"], "beside": {"w": "reduced"}, "name": "scaled"}
+
+
 def test_a_plan_of_a_normalization_of_ones_own():
-    scaled = coulis.normalization(map=lambda x, mean, w: (x - mean) * w, statistics=["mean"], beside={"w": "reduced"}, name="scaled")
+    scaled = coulis.normalization(**SCALED)
     w = np.arange(64, dtype=np.float32)
     plan = coulis.plan(X.shape, scaled, 1, w=w.shape)
     assert "chosen" in plan.explain()
     np.testing.assert_array_equal(plan(X, w=w), scaled(X, 1, w=w))
+    of_array = pickle.loads(pickle.dumps(coulis.plan(X, coulis.normalization(**SCALED), 1, w=w)))
+    np.testing.assert_array_equal(of_array(X), scaled(X, 1, w=w))
+    with pytest.raises(TypeError, match="`scaled` reads `w` beside the elements"):
+        of_array(X, w=None)
+    of_two = coulis.normalization(map=lambda x, y, dot: x * dot + y, statistics=["dot"], name="of_two")
+    np.testing.assert_array_equal(coulis.plan(X.shape, of_two, 1)((X, 2 * X)), of_two((X, 2 * X), 1))
     with pytest.raises(TypeError, match="the plan has the shape of `w` only"):
         plan(X)
     with pytest.raises(TypeError, match="`scaled` reads `w` beside the elements"):
@@ -86,8 +99,20 @@ def test_what_a_plan_of_a_normalization_does_not_take_is_refused():
         coulis.plan(X, "softmax", 1, ddof=1)
     with pytest.raises(ValueError, match=r"`weight` of `layer_norm` .* \[64\], got \[3\]"):
         coulis.plan(X, "layer_norm", 1, weight=(3,))
-    with pytest.raises(ValueError, match="unknown reducer `softmax`"):
-        coulis.plan(X, ["softmax"], 1)
+    for several in (["softmax"], ["sum", "softmax"], (coulis.normalization(**SCALED),)):
+        with pytest.raises(ValueError, match="is a normalization, which is planned by itself"):
+            coulis.plan(X, several, 1)
+    with pytest.raises(ValueError, match="nothing is called `Softmax`; legal are the statistics sum, .*, and normalizations .*softmax"):
+        coulis.plan(X, "Softmax", 1)
+    with pytest.raises(TypeError, match="`weight` .*<U1|<U1.*`weight`"):
+        coulis.plan(X, "layer_norm", 1, weight=np.array(["a"] * 64))
+    with pytest.raises(TypeError, match=r"softmax\(\) got an unexpected keyword argument 'eps'; its options are"):
+        coulis.plan(X, "softmax", 1)(X, eps=1)
+    weights = [1.0, 2.0] * 32
+    np.testing.assert_array_equal(coulis.plan(X, "layer_norm", 1, weight=weights)(X), coulis.layer_norm(X, 1, weights))
+    for name in ("self", "x_dtype"):
+        with pytest.raises(ValueError, match=f"cannot be called `{name}`"):
+            coulis.normalization(**{**SCALED, "beside": {name: "reduced"}})
     with pytest.raises(ValueError, match=r"\[text\]"):
         edited = coulis.plan(X, "softmax", 1)
         edited.trace += "\nnothing"

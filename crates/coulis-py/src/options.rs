@@ -21,6 +21,12 @@ pub struct Ops {
     pub is_single: bool,
 }
 
+/// Arrays that the statistics of the catalogue among these read: 1 or 2.
+pub fn n_inputs(names: &[String]) -> usize {
+    let listed = coulis::CATALOGUE.iter().filter(|entry| names.iter().any(|name| name == entry.name));
+    listed.map(|entry| entry.n_inputs).max().unwrap_or(1)
+}
+
 impl Ops {
     /// Reads a name, a reducer, or a list of these.
     pub fn of(given: &Bound<'_, PyAny>) -> PyResult<Ops> {
@@ -43,9 +49,7 @@ impl Ops {
 
     /// Arrays that the statistics of the catalogue among them read: 1 or 2.
     pub fn n_inputs(&self) -> usize {
-        let listed =
-            coulis::CATALOGUE.iter().filter(|entry| self.names.iter().any(|name| name == entry.name));
-        listed.map(|entry| entry.n_inputs).max().unwrap_or(1)
+        n_inputs(&self.names)
     }
 
     fn add(&mut self, op: &Bound<'_, PyAny>) -> PyResult<()> {

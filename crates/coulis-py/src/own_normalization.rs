@@ -12,12 +12,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::expr::{exprs_of, wrap};
+use crate::options::n_inputs;
 use crate::prologue::takes;
 
 /// A normalization of the caller's own; `coulis.normalization` makes it.
 #[pyclass(frozen, module = "coulis._coulis")]
 pub struct OwnNormalization {
     normalize: Normalize,
+    /// Arrays that its statistics read: 1 or 2.
+    n_inputs: usize,
     /// What the function raised when it was called last.
     failure: Arc<Mutex<Option<PyErr>>>,
 }
@@ -44,9 +47,10 @@ impl OwnNormalization {
             placed.push((array, found));
         }
         let failure = Arc::new(Mutex::new(None));
+        let n_inputs = n_inputs(&statistics);
         let map = Arc::new(map_of(map, failure.clone()));
         let normalize = Normalize::own(UserNormalization { name, statistics, beside: placed, map });
-        Ok(OwnNormalization { normalize, failure })
+        Ok(OwnNormalization { normalize, n_inputs, failure })
     }
 }
 
@@ -54,6 +58,11 @@ impl OwnNormalization {
     /// What a request asks for.
     pub fn normalize(&self) -> Normalize {
         self.normalize.clone()
+    }
+
+    /// Arrays that its statistics read: 1 or 2.
+    pub fn n_inputs(&self) -> usize {
+        self.n_inputs
     }
 
     /// What the function raised, in place of what came of it.

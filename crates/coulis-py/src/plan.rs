@@ -20,6 +20,7 @@ use crate::reduce::{chosen_by, inputs as inputs_of, mask_of};
 /// Registers `plan_of` and `bench_of`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(described, m)?)?;
+    m.add_function(wrap_pyfunction!(described_beside, m)?)?;
     m.add_function(wrap_pyfunction!(plan_of, m)?)?;
     m.add_function(wrap_pyfunction!(bench_of, m)?)
 }
@@ -41,15 +42,7 @@ fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Vec<D
         Err(_) => false,
     };
     if are_several || is_array(x)? {
-        let of_one = |given: Given<'_>| {
-            let ArrayInfo { dtype, shape, strides } = given.info.clone();
-            let device = match given.place {
-                Place::Host => None,
-                Place::Cuda(id) => Some(format!("cuda:{id}")),
-            };
-            (dtype.name().to_owned(), shape, strides, device, given.valid.is_some())
-        };
-        return Ok(inputs_of(x, None)?.into_iter().map(of_one).collect());
+        return Ok(inputs_of(x, None)?.iter().map(of_given).collect());
     }
     let Ok(shape) = x.extract::<Vec<i64>>() else {
         let message = match x.cast::<PyTuple>() {
@@ -60,8 +53,30 @@ fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Vec<D
         };
         return Err(PyTypeError::new_err(message));
     };
+    Ok(vec![of_shape(shape, x_dtype)?])
+}
+
+/// What is planned for of an array beside the elements: of all that a call takes, or of a tuple, which is its shape.
+#[pyfunction]
+fn described_beside(x: &Bound<'_, PyAny>, name: &str, x_dtype: &Bound<'_, PyAny>) -> PyResult<Described> {
+    match x.cast::<PyTuple>() {
+        Ok(_) => of_shape(x.extract()?, x_dtype),
+        Err(_) => Ok(of_given(&Given::of(x, name)?)),
+    }
+}
+
+fn of_given(given: &Given<'_>) -> Described {
+    let ArrayInfo { dtype, shape, strides } = given.info.clone();
+    let device = match given.place {
+        Place::Host => None,
+        Place::Cuda(id) => Some(format!("cuda:{id}")),
+    };
+    (dtype.name().to_owned(), shape, strides, device, given.valid.is_some())
+}
+
+fn of_shape(shape: Vec<i64>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Described> {
     let strides = compact_strides(&shape);
-    Ok(vec![(dtype(x_dtype)?.name().to_owned(), shape, strides, None, false)])
+    Ok((dtype(x_dtype)?.name().to_owned(), shape, strides, None, false))
 }
 
 /// The arrays that are planned for, and the device of the first unless another is asked for.
@@ -127,7 +142,7 @@ fn plan_of<'py>(
     let prologue = get("prologue")?.filter(|v| !v.is_none());
     // A shape is that of each input of the statistics; a prologue says by itself how many arrays it reads.
     if let (None, [one]) = (&prologue, &infos[..]) {
-        infos = vec![one.clone(); ops.n_inputs()];
+        infos = vec![one.clone(); own.map_or_else(|| ops.n_inputs(), OwnNormalization::n_inputs)];
     }
     let normalize = match map {
         Some((normalize, beside, parameters)) => {

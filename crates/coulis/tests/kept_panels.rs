@@ -93,11 +93,13 @@ fn panels_are_whole_where_several_fit_else_strips_or_parts() {
         ("layer_norm", DType::BF16, vec![256, 192, 784], Some((112, 2, 1))),
         ("softmax", DType::BF16, vec![8, 150, 1 << 14], Some((128, 1, 1))),
         ("softmax", DType::F32, vec![256, 1 << 18], Some((64, 6, 1))),
+        ("rms_norm", DType::BF16, vec![128, 3072, 64], Some((64, 8, 4))),
         // Parts of strips.
         ("layer_norm", DType::BF16, vec![96, 2048, 128], Some((64, 4, 4))),
         ("softmax", DType::BF16, vec![33, 960, 784], Some((112, 2, 2))),
         ("softmax", DType::BF16, vec![32, 768, 1024], None),
         ("softmax", DType::F32, vec![49, 1280, 400], None),
+        ("softmax", DType::F32, vec![307, 1280, 64], None),
         // As few parts as make a block for each multiprocessor.
         ("layer_norm", DType::BF16, vec![64, 1536, 49], Some((49, 4, 4))),
         // Short columns of whole accesses, columns of more than four blocks, few of them, and small panels are for others.

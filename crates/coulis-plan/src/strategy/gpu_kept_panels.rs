@@ -168,25 +168,31 @@ fn deal(facts: &Facts, n_outer: i64, rows: i64, columns: i64) -> Option<Dealt> {
     let is_strip =
         |tile: &i64| tile % access == 0 && columns % tile == 0 && tile * narrowest % SECTOR_BYTES == 0;
     let strips = || (fewest..columns.min(most_threads + 1)).rev().filter(is_strip);
-    // Registers hold narrow columns as well where rows are whole lines, and strips of small states of others.
+    // Registers hold narrow columns as well where rows are whole lines, and of small states strips of others, or all if rows are lines.
     let most_of_lines = if are_large { MOST_OF_LINES.0 } else { MOST_OF_LINES.1 };
-    let has_lines = facts.is_narrow() && columns * narrowest % LINE_BYTES == 0 && rows <= most_of_lines;
+    let are_lines = columns * narrowest % LINE_BYTES == 0;
+    let has_lines = facts.is_narrow() && are_lines && rows <= most_of_lines;
+    let is_small = !facts.is_narrow() && !are_large;
     let parts = || {
         let is_worth =
             |of_part: i64| facts.is_narrow() || !are_large || of_part * bytes >= STATES_OF_PART * state;
         let sizes = cluster_sizes(facts).filter(|parts| !has_lines && (2..=MOST_PARTS).contains(parts));
         sizes.filter(move |parts| rows % parts == 0 && is_worth(rows / parts))
     };
-    let rooms: &[[i64; 2]] = match (facts.is_narrow(), are_large) {
-        (true, _) => &[LARGE],
-        (false, true) => &[STRIPS, LARGE],
-        (false, false) => &[],
+    let rooms: &[[i64; 2]] = if is_small {
+        &[]
+    } else if facts.is_narrow() {
+        &[LARGE]
+    } else {
+        &[STRIPS, LARGE]
     };
     let are_pieces = |parts: &i64| rows / parts * columns % access == 0;
+    let whole_parts = |room| parts().filter(are_pieces).find_map(|parts| held(columns, parts, room));
     held(columns, 1, WHOLE)
         .or_else(|| strips().find_map(|tile| held(tile, 1, STRIPS)))
-        .or_else(|| parts().filter(are_pieces).find_map(|parts| held(columns, parts, WHOLE)))
+        .or_else(|| whole_parts(WHOLE))
         .or_else(|| held(columns, 1, LARGE))
+        .or_else(|| whole_parts(LARGE).filter(|_| !is_small || !are_lines))
         .or_else(|| {
             let of_strips = |room: &[i64; 2], parts: i64| strips().find_map(|tile| held(tile, parts, *room));
             rooms.iter().find_map(|room| parts().find_map(|parts| of_strips(room, parts)))
