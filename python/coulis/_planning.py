@@ -115,12 +115,14 @@ def plan(x_or_shape: Any, ops: Any, axis: Any = None, *, x_dtype: Any = "float32
     x_or_shape : array, tuple of arrays, or tuple of int
         What `coulis.reduce` takes; or the shape of a row-major array of `x_dtype`, and for `dot` and `wmean` of both.
     ops, axis
-        Those of `coulis.reduce`; or a normalization, `"softmax"` or one that `coulis.normalization` made, and the axes of its rows.
+        Those of `coulis.reduce`; or a normalization, `"softmax"` or one that `coulis.normalization` made, and the axes of its rows,
+        which are all by default here.
     x_dtype : dtype
         Type of the elements, where a shape is given.
     **options
         Those of `coulis.reduce`, or of the normalization, whose arrays may be shapes as well. The plan keeps them as they are
-        given, masks and other arrays too, and calls of the plan have them unless they give their own.
+        given, masks and other arrays too, and calls of the plan have them unless they give their own. An array is planned for as
+        one that begins where the widest access may; calls of others may be planned with narrower ones.
 
     Returns
     -------
