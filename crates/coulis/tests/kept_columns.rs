@@ -14,7 +14,7 @@ use coulis::{DType, DeviceChoice};
 use coulis_ir::{BlockLimits, Target};
 
 use coulis_plan::choose;
-use kept::{assert_is, panels};
+use kept::{assert_read_once, panels};
 use meaning::Case;
 
 const STRATEGY: &str = "gpu_kept_columns";
@@ -52,13 +52,8 @@ fn each_element_of_a_column_that_fits_is_read_once() {
     for ((dtype, shape, axis), second) in cases.into_iter().zip(names.skip(1)) {
         let x = panels(dtype, &shape, Special::Zeros);
         for name in ["softmax", second] {
-            let (trace, result, report) = kept::by(STRATEGY, &one(), name, &x, axis as i64);
-            let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
-            assert!(trace.contains("cache_read(A, \"local\""), "{what}");
-            assert!(report.is_clean(), "{what}\n{report}");
-            assert_eq!(report.counters.global_loads.bytes, x.n_bytes(), "{what}");
-            assert_eq!(report.counters.global_stores.bytes, x.n_bytes(), "{what}");
-            assert_is(name, axis, &x, &result, &what);
+            let trace = assert_read_once(STRATEGY, &one(), name, (&x, axis));
+            assert!(trace.contains("cache_read(A, \"local\""), "{name} of {dtype} {shape:?}:\n{trace}");
         }
     }
 }
@@ -68,12 +63,8 @@ fn columns_too_long_for_a_block_are_kept_by_the_blocks_of_a_cluster() {
     for (dtype, shape) in [(DType::F32, [2100, 16]), (DType::F32, [4096, 16]), (DType::F64, [2200, 8])] {
         let x = panels(dtype, &shape, Special::Zeros);
         for name in ["softmax", "layer_norm"] {
-            let (trace, result, report) = kept::by(STRATEGY, &one(), name, &x, 0);
-            let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
-            assert!(trace.contains("\"clusterCtaIdx.y\")"), "{what}");
-            assert!(report.is_clean(), "{what}\n{report}");
-            assert_eq!(report.counters.global_loads.bytes, x.n_bytes(), "{what}");
-            assert_is(name, 0, &x, &result, &what);
+            let trace = assert_read_once(STRATEGY, &one(), name, (&x, 0));
+            assert!(trace.contains("\"clusterCtaIdx.y\")"), "{name} of {dtype} {shape:?}:\n{trace}");
         }
     }
 }

@@ -20,8 +20,7 @@ pub fn panels(dtype: DType, shape: &[i64], special: Special) -> Array {
 
 /// Asserts that results, whose last axis is the one that is reduced, are within what is stated of the normalization over it.
 #[track_caller]
-#[allow(dead_code, reason = "not all tests are of columns")]
-pub fn assert_is(name: &'static str, axis: usize, x: &Array, found: &Array, what: &str) {
+fn assert_is(name: &'static str, axis: usize, x: &Array, found: &Array, what: &str) {
     let (rows, columns) = (x.shape()[axis] as usize, x.shape()[axis + 1..].iter().product::<i64>() as usize);
     let in_place = |at: usize| (at / (rows * columns) * columns + at % columns) * rows + at / columns % rows;
     let found = values(found);
@@ -30,6 +29,25 @@ pub fn assert_is(name: &'static str, axis: usize, x: &Array, found: &Array, what
         let found = found[in_place(at)];
         assert!(is_right(found, exact, x.dtype()), "{at}: {found} {exact:?}: {what}");
     }
+}
+
+/// Asserts that this strategy reads each element of columns once, that its results are right and that the simulator has nothing to say
+/// against it; the trace.
+#[track_caller]
+#[allow(dead_code, reason = "not all tests are of columns")]
+pub fn assert_read_once(
+    strategy: &str,
+    target: &Target,
+    name: &'static str,
+    (x, axis): (&Array, usize),
+) -> String {
+    let (trace, result, report) = by(strategy, target, name, x, axis as i64);
+    let what = format!("{name} of {} {:?}:\n{trace}", x.dtype(), x.shape());
+    assert!(report.is_clean(), "{what}\n{report}");
+    let (loads, stores) = (&report.counters.global_loads, &report.counters.global_stores);
+    assert_eq!((loads.bytes, stores.bytes), (x.n_bytes(), x.n_bytes()), "{what}");
+    assert_is(name, axis, x, &result, &what);
+    trace
 }
 
 /// The simulator, with one order of warps.
