@@ -97,6 +97,8 @@ fn panels_are_whole_where_several_fit_else_strips_or_parts() {
         ("layer_norm", DType::F32, vec![401, 320, 196], None),
         ("softmax", DType::F32, vec![20, 768, 49], None),
         ("softmax", DType::BF16, vec![100_000, 20, 49], None),
+        ("softmax", DType::BF16, vec![404, 192, 324], None),
+        ("softmax", DType::BF16, vec![404, 140, 324], None),
         // Rows of single narrow elements.
         ("softmax", DType::BF16, vec![500, 301, 49], None),
     ] {

@@ -52,6 +52,10 @@ const STRIP_BYTES: (i64, i64) = (128, 192);
 const LINE_BYTES: i64 = 128;
 /// See [`LINE_BYTES`].
 const MOST_OF_LINES: (i64, i64) = (640, 768);
+/// Columns from which on a row has many, and the longest of them that registers hold as well where elements are narrow.
+const MANY: i64 = 256;
+/// See [`MANY`].
+const MOST_OF_MANY: i64 = 384;
 /// Bytes of an access at least, which are copied past the registers.
 const ACCESS_BYTES: i64 = 4;
 /// Bytes of a panel for each thread of its block, about, and most threads.
@@ -168,15 +172,17 @@ fn deal(facts: &Facts, n_outer: i64, rows: i64, columns: i64) -> Option<Dealt> {
     let is_strip =
         |tile: &i64| tile % access == 0 && columns % tile == 0 && tile * narrowest % SECTOR_BYTES == 0;
     let strips = || (fewest..columns.min(most_threads + 1)).rev().filter(is_strip);
-    // Registers hold narrow columns as well where rows are whole lines, and of small states strips of others, or all if rows are lines.
+    // Registers hold narrow columns as well where rows are whole lines or long, and of small states strips of others, or all if rows are lines.
     let most_of_lines = if are_large { MOST_OF_LINES.0 } else { MOST_OF_LINES.1 };
     let are_lines = columns * narrowest % LINE_BYTES == 0;
-    let has_lines = facts.is_narrow() && are_lines && rows <= most_of_lines;
+    let are_many = columns > MANY && rows <= MOST_OF_MANY;
+    let is_for_registers = facts.is_narrow() && (are_many || are_lines && rows <= most_of_lines);
     let is_small = !facts.is_narrow() && !are_large;
     let parts = || {
         let is_worth =
             |of_part: i64| facts.is_narrow() || !are_large || of_part * bytes >= STATES_OF_PART * state;
-        let sizes = cluster_sizes(facts).filter(|parts| !has_lines && (2..=MOST_PARTS).contains(parts));
+        let sizes =
+            cluster_sizes(facts).filter(|parts| !is_for_registers && (2..=MOST_PARTS).contains(parts));
         sizes.filter(move |parts| rows % parts == 0 && is_worth(rows / parts))
     };
     let rooms: &[[i64; 2]] = if is_small {
@@ -191,7 +197,7 @@ fn deal(facts: &Facts, n_outer: i64, rows: i64, columns: i64) -> Option<Dealt> {
     held(columns, 1, WHOLE)
         .or_else(|| strips().find_map(|tile| held(tile, 1, STRIPS)))
         .or_else(|| whole_parts(WHOLE))
-        .or_else(|| held(columns, 1, LARGE))
+        .or_else(|| held(columns, 1, LARGE).filter(|_| !are_many))
         .or_else(|| whole_parts(LARGE).filter(|_| !is_small || !are_lines))
         .or_else(|| {
             let of_strips = |room: &[i64; 2], parts: i64| strips().find_map(|tile| held(tile, parts, *room));
