@@ -55,7 +55,7 @@ const MOST_OF_LINES: (i64, i64) = (640, 768);
 /// Columns from which on a row has many, and the longest of them that registers hold as well where elements are narrow.
 const MANY: i64 = 256;
 /// See [`MANY`].
-const MOST_OF_MANY: i64 = 384;
+const MOST_OF_MANY: i64 = 320;
 /// Bytes of an access at least, which are copied past the registers.
 const ACCESS_BYTES: i64 = 4;
 /// Bytes of a panel for each thread of its block, about, and most threads.
