@@ -67,10 +67,7 @@ struct Dealt {
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let wanted = "a map after columns: a kept innermost dimension";
     let spec = facts.spec;
-    facts.lies_as_elements()?;
-    if spec.map.is_none() || !facts.has_rows() {
-        return Err(Decline::new(wanted, "no map of what is folded"));
-    }
+    facts.map_of_rows(wanted)?;
     let Some((extent, _, false)) = facts.inner() else {
         return Err(Decline::new(wanted, "a reduced one"));
     };

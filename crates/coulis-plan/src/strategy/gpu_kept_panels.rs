@@ -56,7 +56,8 @@ const MOST_OF_LINES: (i64, i64) = (640, 768);
 const MANY: i64 = 256;
 /// See [`MANY`].
 const MOST_OF_MANY: i64 = 320;
-/// Bytes of an access at least, which are copied past the registers.
+/// Bytes of an access at least: of fewer, threads would have as many as those that keep columns in registers. Of four bytes and more, two
+/// elements at least pass the registers by.
 const ACCESS_BYTES: i64 = 4;
 /// Bytes of a panel for each thread of its block, about, and most threads.
 const THREAD_BYTES: i64 = 160;
@@ -95,10 +96,7 @@ struct Dealt {
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let wanted = "a map after columns that are reduced along one dimension";
     let spec = facts.spec;
-    facts.lies_as_elements()?;
-    let Some(map) = spec.map.as_ref().filter(|_| facts.has_rows()) else {
-        return Err(Decline::new(wanted, "no map of what is folded"));
-    };
+    let map = facts.map_of_rows(wanted)?;
     let [outer @ .., down, across] = &spec.problem.dims[..] else {
         return Err(Decline::new(wanted, "one dimension"));
     };

@@ -93,6 +93,13 @@ impl Facts<'_> {
         }
     }
 
+    /// The map, where it can follow each row and its results lie as the elements do.
+    pub fn map_of_rows(&self, wanted: &'static str) -> Result<&Map, Decline> {
+        self.lies_as_elements()?;
+        let map = self.spec.map.as_ref().filter(|_| self.has_rows());
+        map.ok_or_else(|| Decline::new(wanted, "no map of what is folded"))
+    }
+
     /// Whether a map can follow each row: where there are loops over rows, and in a row, and results lie as elements do.
     pub fn has_rows(&self) -> bool {
         let n_kept = self.spec.n_kept();
