@@ -142,6 +142,8 @@ extern "C" __global__ void BOUNDS f(float* a, int n) {
     let many = text(8);
     let (spilled, log) = with(&many, None);
     assert!(spilled_bytes(&log) > 128, "{log}");
+    let (_, again) = with(&many, None);
+    assert_eq!(spilled_bytes(&again), spilled_bytes(&log), "of a text that was compiled before: {again}");
     let (whole, log) = with(&many, Some(coulis_codegen::CUDA_WITHOUT_RESIDENT));
     assert_eq!(spilled_bytes(&log), 0, "{log}");
     let (found, _) = compiler.cubin("f", &many, "sm_90a").unwrap();

@@ -19,7 +19,7 @@ use crate::device::Origin;
 use crate::error::Notice;
 
 /// Part of the key of cubins: raised when the meaning of a kept file changes though its text does not.
-const GENERATOR: &str = concat!("coulis cuda 1 ", env!("CARGO_PKG_VERSION"));
+const GENERATOR: &str = concat!("coulis cuda 2 ", env!("CARGO_PKG_VERSION"));
 
 /// What NVRTC receives in addition to the options of the dialect: functions without a mark are the device's, machine code
 /// knows its lines, and of registers that are too few it is to say so.

@@ -141,6 +141,7 @@ impl Nvrtc {
         };
         let target = format!("--gpu-architecture={target}");
         let words: Vec<CString> = std::iter::once(target.as_str())
+            .chain(without_cache(self.version))
             .chain(options.iter().copied())
             .map(|word| c_text("an option", word))
             .collect::<Result<_, _>>()?;
@@ -162,6 +163,12 @@ impl Nvrtc {
             Err(other) => Err(other),
         }
     }
+}
+
+/// What has NVRTC compile whatever it compiled before: it has a cache of its own since 12.9, and says nothing of spilled registers of
+/// what it finds there, so that a text would become other code in the second process that compiles it than in the first.
+fn without_cache(version: (u32, u32)) -> Option<&'static str> {
+    (version >= (12, 9)).then_some("--no-cache")
 }
 
 /// Opens the builtins next to `libnvrtc` and keeps them. One that cannot be opened shows when NVRTC needs it.
