@@ -52,7 +52,7 @@ fn each_element_of_a_column_that_fits_is_read_once() {
     for ((dtype, shape, axis), second) in cases.into_iter().zip(names.skip(1)) {
         let x = panels(dtype, &shape, Special::Zeros);
         for name in ["softmax", second] {
-            let trace = assert_read_once(STRATEGY, &one(), name, (&x, axis));
+            let trace = assert_read_once(STRATEGY, &one(), name, (&x, &[axis]));
             assert!(trace.contains("cache_read(A, \"local\""), "{name} of {dtype} {shape:?}:\n{trace}");
         }
     }
@@ -63,7 +63,7 @@ fn columns_too_long_for_a_block_are_kept_by_the_blocks_of_a_cluster() {
     for (dtype, shape) in [(DType::F32, [2100, 16]), (DType::F32, [4096, 16]), (DType::F64, [2200, 8])] {
         let x = panels(dtype, &shape, Special::Zeros);
         for name in ["softmax", "layer_norm"] {
-            let trace = assert_read_once(STRATEGY, &one(), name, (&x, 0));
+            let trace = assert_read_once(STRATEGY, &one(), name, (&x, &[0]));
             assert!(trace.contains("\"clusterCtaIdx.y\")"), "{name} of {dtype} {shape:?}:\n{trace}");
         }
     }

@@ -43,7 +43,7 @@ fn each_element_of_a_panel_is_read_once_by_the_widest_accesses() {
     for (turn, ((dtype, shape, axis, bytes), name)) in cases.into_iter().zip(names).enumerate() {
         let x = panels(dtype, &shape, [Special::Zeros, Special::All, Special::Nan][turn % 3]);
         let target = one(if turn % 2 == 0 { 32 } else { 64 });
-        let trace = assert_read_once(STRATEGY, &target, name, (&x, axis));
+        let trace = assert_read_once(STRATEGY, &target, name, (&x, &[axis]));
         let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
         assert!(!trace.contains("clusterCtaIdx"), "{what}");
         let rows = if axis == 0 { "ax0_ax1_fused" } else { "ax1_ax2_fused" };
@@ -64,8 +64,32 @@ fn panels_too_large_for_a_block_are_those_of_a_cluster() {
     ];
     for (dtype, shape, name) in cases {
         let x = panels(dtype, &shape, Special::Zeros);
-        let trace = assert_read_once(STRATEGY, &one(32), name, (&x, 0));
+        let trace = assert_read_once(STRATEGY, &one(32), name, (&x, &[0]));
         assert!(trace.contains("\"clusterCtaIdx.y\")"), "{name} of {dtype} {shape:?}:\n{trace}");
+    }
+}
+
+#[test]
+fn neighbours_that_are_folded_together_are_columns_of_panels() {
+    // Groups of channels behind the pixels of images: of a whole panel, of strips, of parts of a cluster; a group of whole warps and one
+    // of none; more rows than threads divide; groups that accesses go over.
+    let cases = [
+        (DType::F32, vec![2, 64, 4, 40], "layer_norm"),
+        (DType::BF16, vec![2, 100, 8, 20], "rms_norm"),
+        (DType::F16, vec![2, 120, 4, 10], "layer_norm"),
+        (DType::BF16, vec![1, 600, 64, 10], "layer_norm"),
+        (DType::F32, vec![1, 512, 16, 20], "softmax"),
+        (DType::F32, vec![1, 2048, 8, 10], "layer_norm"),
+        (DType::F64, vec![2, 77, 6, 3], "log_softmax"),
+        (DType::BF16, vec![3, 90, 16, 3], "softmax"),
+    ];
+    for (turn, (dtype, shape, name)) in cases.into_iter().enumerate() {
+        let x = panels(dtype, &shape, [Special::Zeros, Special::All, Special::Nan][turn % 3]);
+        let target = one(if turn % 2 == 0 { 32 } else { 64 });
+        let trace = assert_read_once(STRATEGY, &target, name, (&x, &[1, 3]));
+        let groups = if shape[0] == 1 { "i0_inner" } else { "i1_inner" };
+        let bound = format!("s[F].bind({groups}, \"threadIdx.y\")");
+        assert!(trace.contains(&bound), "{name} {shape:?}:\n{trace}");
     }
 }
 
@@ -111,6 +135,28 @@ fn panels_are_whole_where_several_fit_else_strips_or_parts() {
 }
 
 #[test]
+fn groups_are_whole_panels_strips_of_them_or_parts() {
+    let h100 = Target::cuda("sm_90a").unwrap();
+    for (dtype, shape, found) in [
+        // Columns, threads above each other, parts: images of 8 x 8, 16 x 16, 32 x 32, 64 x 64.
+        (DType::BF16, [64, 64, 32, 40], Some((320, 1, 1))),
+        (DType::F32, [64, 64, 32, 40], Some((160, 1, 1))),
+        (DType::F32, [32, 256, 32, 40], Some((40, 4, 1))),
+        (DType::BF16, [16, 1024, 32, 20], Some((80, 4, 2))),
+        (DType::F32, [16, 4096, 32, 10], Some((40, 8, 8))),
+        // Too long for a cluster; fewer blocks than multiprocessors; parts of unlike numbers of rows.
+        (DType::BF16, [8, 16384, 32, 8], None),
+        (DType::BF16, [2, 4096, 32, 10], None),
+        (DType::BF16, [13, 1193, 24, 64], None),
+    ] {
+        let choice = choose(&kept::spec_over("layer_norm", dtype, &shape, &[1, 3]), &h100).unwrap();
+        let sketch = (choice.sketch.tile, choice.sketch.threads, choice.sketch.chunks);
+        let of_panels = (choice.strategy.name == STRATEGY).then_some(sketch);
+        assert_eq!(of_panels, found, "{dtype} {shape:?}: {}", choice.strategy.name);
+    }
+}
+
+#[test]
 fn weights_views_and_specials_are_right() {
     for warp in [32, 64] {
         let device = DeviceChoice::Sim { warp, orders: 2 };
@@ -126,6 +172,12 @@ fn weights_views_and_specials_are_right() {
                 let case = Case { beside, set: vec![("eps", 0.1)], ..Case::new("layer_norm", &[1]) };
                 assert_eq!(case.check(&x, &device), Ok(()), "{special:?} {n}");
             }
+        }
+        for special in [Special::Nan, Special::All] {
+            let x = panels(DType::F16, &[2, 96, 4, 12], special);
+            let beside = vec![("weight", panels(DType::F32, &[96, 12], Special::Zeros))];
+            let case = Case { beside, set: vec![("eps", 0.1)], ..Case::new("layer_norm", &[1, 3]) };
+            assert_eq!(case.check(&x, &device), Ok(()), "{special:?}");
         }
     }
 }

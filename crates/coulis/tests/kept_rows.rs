@@ -33,7 +33,7 @@ fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
 
 /// The same where another strategy is to be the planner's choice.
 fn by(strategy: &str, target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
-    kept::by(strategy, target, name, x, -1)
+    kept::by(strategy, target, name, (x, &[-1]))
 }
 
 fn softmax(x: &Array) -> Vec<f64> {

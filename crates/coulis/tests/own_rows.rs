@@ -41,7 +41,7 @@ fn rows_are_read_once_from_where_they_lie_and_results_leave_as_one_piece() {
         let name = ["softmax", "layer_norm", "rms_norm", "log_softmax"][turn % 4];
         let x = view(dtype, shape, strides, [Special::Zeros, Special::All, Special::Nan][turn % 3]);
         let target = Target { n_threads: 2048, ..Target::simulated(if turn % 2 == 0 { 32 } else { 64 }) };
-        let (trace, result, report) = kept::by("gpu_own_rows", &target, name, &x, -1);
+        let (trace, result, report) = kept::by("gpu_own_rows", &target, name, (&x, &[-1]));
         let what = format!("{name} of {dtype} {shape:?} by {strides:?}:\n{trace}");
         assert!(report.is_clean(), "{what}\n{report}");
         let bytes = shape.iter().product::<i64>() as u64 * dtype.bytes() as u64;
@@ -77,7 +77,7 @@ fn maps_that_lie_apart_from_their_folds_go_on_from_one_row_to_the_next() {
         let warp = if are_rows || turn % 2 == 0 { 32 } else { 64 };
         let target =
             Target { n_threads: if are_rows { 1 << 15 } else { 1 << 14 }, ..Target::simulated(warp) };
-        let (trace, result, report) = kept::by(strategy, &target, name, &x, axis);
+        let (trace, result, report) = kept::by(strategy, &target, name, (&x, &[axis]));
         let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
         assert!(report.is_clean(), "{what}\n{report}");
         let is_fused = strategy == "gpu_rows"
@@ -108,7 +108,7 @@ fn results_that_are_columns_of_rows_that_were_read_are_stored_side_by_side() {
         let x = view(dtype, shape, strides, Special::Zeros);
         let name = ["softmax", "rms_norm"][turn % 2];
         let target = Target { n_threads: 2048, ..Target::simulated(32) };
-        let (trace, result, report) = kept::by("gpu_own_rows", &target, name, &x, 0);
+        let (trace, result, report) = kept::by("gpu_own_rows", &target, name, (&x, &[0]));
         let what = format!("{name} of {dtype} {shape:?} by {strides:?}:\n{trace}");
         assert!(report.is_clean(), "{what}\n{report}");
         let found = values(&result);
@@ -131,7 +131,7 @@ fn results_that_lie_in_another_order_of_rows_leave_as_pieces() {
         let x = view(dtype, shape, strides, Special::Zeros);
         let name = ["softmax", "rms_norm"][turn % 2];
         let target = Target { n_threads: 2048, ..Target::simulated(32) };
-        let (trace, result, report) = kept::by("gpu_own_rows", &target, name, &x, -1);
+        let (trace, result, report) = kept::by("gpu_own_rows", &target, name, (&x, &[-1]));
         let what = format!("{name} of {dtype} {shape:?} by {strides:?}:\n{trace}");
         assert!(report.is_clean(), "{what}\n{report}");
         // The program's results are in the order of memory, which is that of the last but one axis and then the one before.

@@ -52,7 +52,7 @@ const SIDE_BY_SIDE_OF_NARROW: i64 = 32;
 const IN_FLIGHT: i64 = 4;
 /// Bytes of a block's memory that the fold of its threads' states may take.
 const FOLD_BYTES: i64 = 2 << 10;
-/// Longer rows are split over blocks where there are fewer of them than multiprocessors.
+/// Longer rows are another strategy's where these, or their parts, are fewer than multiprocessors.
 const SPLIT_BYTES: i64 = 32 << 10;
 /// The part of a multiprocessor's shared memory that one block may fill alone: where it takes more, too little of the first cache
 /// is left for what is in flight. Narrow elements that are read one by one are work, which nothing would hide.
@@ -112,10 +112,6 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let bytes = |of: &dyn Fn(i64) -> i64| -> i64 { spec.inputs.iter().map(|d| of(d.bytes() as i64)).sum() };
     let row_bytes = outer.saturating_mul(extent).saturating_mul(bytes(&|b| b));
     let n_multiprocessors = i64::from(facts.target.n_threads) / UNIT_THREADS;
-    if problem.n_outputs < n_multiprocessors && row_bytes > SPLIT_BYTES {
-        let found = format!("{} rows of {row_bytes} bytes", problem.n_outputs);
-        return Err(Decline::new("a row for each multiprocessor, or short ones", found));
-    }
     let element_bytes = bytes(&|b| b.max(WORD_BYTES));
     let is_narrow = facts.is_narrow();
     let of_registers = i64::from(facts.target.register_bytes) / 8 / element_bytes;
@@ -194,6 +190,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         let unroll = if parts > 1 { in_flight } else { floor_pow2(turns(threads).clamp(1, in_flight)) };
         (Keep::Shared, threads, unroll, parts)
     };
+    if problem.n_outputs.saturating_mul(chunks) < n_multiprocessors && row_bytes > SPLIT_BYTES {
+        let found = format!("{} rows of {row_bytes} bytes", problem.n_outputs);
+        return Err(Decline::new("a row, or a part of one, for each multiprocessor, or short ones", found));
+    }
     let rows = if chunks > 1 { 1 } else { (BLOCK / threads).max(1) };
     if keep == Keep::Shared && rows > 1 {
         // Pieces of several dimensions that are too short for a block: it would hold the rows of all of its threads, or idle.

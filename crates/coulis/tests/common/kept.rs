@@ -18,13 +18,23 @@ pub fn panels(dtype: DType, shape: &[i64], special: Special) -> Array {
     array(dtype, shape, &numbers(n, special, 21))
 }
 
-/// Asserts that results, whose last axis is the one that is reduced, are within what is stated of the normalization over it.
+/// Asserts that results, whose axes are the kept ones and then those that are reduced, are within what is stated of the normalization
+/// over these.
 #[track_caller]
-fn assert_is(name: &'static str, axis: usize, x: &Array, found: &Array, what: &str) {
-    let (rows, columns) = (x.shape()[axis] as usize, x.shape()[axis + 1..].iter().product::<i64>() as usize);
-    let in_place = |at: usize| (at / (rows * columns) * columns + at % columns) * rows + at / columns % rows;
+fn assert_is(name: &'static str, axes: &[usize], x: &Array, found: &Array, what: &str) {
+    let extents: Vec<usize> = x.shape().iter().map(|n| *n as usize).collect();
+    let is_kept = |axis: &usize| !axes.contains(axis);
+    let order: Vec<usize> =
+        (0..extents.len()).filter(is_kept).chain((0..extents.len()).filter(|axis| !is_kept(axis))).collect();
+    let in_place = |mut at: usize| {
+        let mut index = vec![0; extents.len()];
+        for (axis, extent) in extents.iter().enumerate().rev() {
+            (at, index[axis]) = (at / extent, at % extent);
+        }
+        order.iter().fold(0, |at, axis| at * extents[*axis] + index[*axis])
+    };
     let found = values(found);
-    let exact = Case::new(name, &[axis]).exact(x);
+    let exact = Case::new(name, axes).exact(x);
     for (at, exact) in exact.into_iter().enumerate() {
         let found = found[in_place(at)];
         assert!(is_right(found, exact, x.dtype()), "{at}: {found} {exact:?}: {what}");
@@ -39,14 +49,15 @@ pub fn assert_read_once(
     strategy: &str,
     target: &Target,
     name: &'static str,
-    (x, axis): (&Array, usize),
+    (x, axes): (&Array, &[usize]),
 ) -> String {
-    let (trace, result, report) = by(strategy, target, name, x, axis as i64);
+    let of: Vec<i64> = axes.iter().map(|axis| *axis as i64).collect();
+    let (trace, result, report) = by(strategy, target, name, (x, &of));
     let what = format!("{name} of {} {:?}:\n{trace}", x.dtype(), x.shape());
     assert!(report.is_clean(), "{what}\n{report}");
     let (loads, stores) = (&report.counters.global_loads, &report.counters.global_stores);
     assert_eq!((loads.bytes, stores.bytes), (x.n_bytes(), x.n_bytes()), "{what}");
-    assert_is(name, axis, x, &result, &what);
+    assert_is(name, axes, x, &result, &what);
     trace
 }
 
@@ -55,15 +66,19 @@ pub const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };
 
 /// The normalization over one axis of an array without gaps.
 pub fn spec(name: &str, dtype: DType, shape: &[i64], axis: i64) -> Spec {
-    spec_of(name, &ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) }, axis)
+    spec_over(name, dtype, shape, &[axis])
+}
+
+/// The same over several axes.
+pub fn spec_over(name: &str, dtype: DType, shape: &[i64], axes: &[i64]) -> Spec {
+    spec_of(name, &ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) }, axes)
 }
 
 /// The same of an array that lies in any way.
-fn spec_of(name: &str, info: &ArrayInfo, axis: i64) -> Spec {
+fn spec_of(name: &str, info: &ArrayInfo, axes: &[i64]) -> Spec {
     let dtype = info.dtype;
     let problem =
-        Problem::of_map(std::slice::from_ref(info), None, &[], Some(&[axis]), Order::RowMajor, false)
-            .unwrap();
+        Problem::of_map(std::slice::from_ref(info), None, &[], Some(axes), Order::RowMajor, false).unwrap();
     let fold = ReducerRequest::new(&[dtype]).with_two_walks();
     let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
     let normalization = find_normalization(name).unwrap().build(&request).unwrap();
@@ -74,8 +89,13 @@ fn spec_of(name: &str, info: &ArrayInfo, axis: i64) -> Spec {
 
 /// The normalization on a machine of these facts, run by the simulator, where that strategy is to be the planner's choice: the
 /// plan's trace, the result, and what the simulator reports.
-pub fn by(strategy: &str, target: &Target, name: &str, x: &Array, axis: i64) -> (String, Array, SimReport) {
-    let spec = spec_of(name, &array_info(x), axis);
+pub fn by(
+    strategy: &str,
+    target: &Target,
+    name: &str,
+    (x, axes): (&Array, &[i64]),
+) -> (String, Array, SimReport) {
+    let spec = spec_of(name, &array_info(x), axes);
     let choice = choose(&spec, target).unwrap();
     assert_eq!(choice.strategy.name, strategy, "{name} of {} {:?}", x.dtype(), x.shape());
     let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
