@@ -91,6 +91,28 @@ fn rows_of_a_few_elements() {
 }
 
 #[test]
+fn positions_in_rows_of_bytes_that_come_into_lanes_by_tiles() {
+    // Rests behind whole tiles and without, as many tiles as make up runs and a prime number of them; fewer rows than a vector has lanes.
+    let kinds: [(DType, &[&str]); 4] = [
+        (DType::Bool, &["argmax"]),
+        (DType::U8, &["max", "argmin_last"]),
+        (DType::I8, &["argmax", "argmin"]),
+        (DType::I16, &["argmax"]),
+    ];
+    for (turn, extent) in [65, 96, 100, 128, 248, 255, 300, 512, 640].into_iter().enumerate() {
+        let (dtype, ops) = kinds[turn % 4];
+        exact(&made(dtype, &[67, extent], turn as u64), ops, &[1]);
+        let (dtype, ops) = kinds[(turn + 1) % 4];
+        exact(&made(dtype, &[3, 19, extent], turn as u64), ops, &[2]);
+    }
+    // Nothing that is greater than all others, and only in the last elements.
+    let mut values = vec![0.0; 64 * 300];
+    exact(&array(DType::Bool, &[64, 300], &values), &["argmax"], &[1]);
+    (0..64).for_each(|row| values[row * 300 + 299 - row % 9] = 1.0);
+    exact(&array(DType::Bool, &[64, 300], &values), &["argmax"], &[1]);
+}
+
+#[test]
 fn rows_whose_elements_do_not_follow_each_other() {
     for (turn, (dtype, ops)) in KINDS.into_iter().enumerate() {
         let whole = made(dtype, &[400, 13], turn as u64);

@@ -34,6 +34,8 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Longest row that is folded to a short vector. Of longer ones there are several vectors side by side.
 const SHORT_BY_VECTORS: i64 = 255;
+/// Longest row that is brought into lanes in tiles where runs are of bytes.
+const SHORT_OF_BYTES: i64 = 640;
 /// Longest row that is folded in runs of one row a lane, where bringing lanes together calls functions.
 const SHORT_IN_RUNS: i64 = 96;
 /// Most short vectors of a row that are folded to one: of more, which would wait for each other too long, every other goes to a second.
@@ -153,8 +155,23 @@ fn in_whole_blocks(rows: i64, lanes: i64) -> i64 {
 /// Elements of rows of so many neighbours, too many to be written out, that may be brought into lanes tile by tile; 0 if none.
 fn tiled_length(facts: &Facts, extent: i64) -> i64 {
     let is_row = facts.spec.problem.reduce_len == extent && matches!(facts.inner(), Some((_, 1, _)));
-    let is_long = SHORT < extent && extent <= SHORT_BY_VECTORS;
+    let is_long = SHORT < extent && extent <= longest_in_tiles(facts);
     if is_long && is_row && facts.target.vector_bytes <= 256 { extent / TILE * TILE } else { 0 }
+}
+
+/// Whether elements are integers, which lanes take as they are, and states have several fields, which are most of the work where vectors
+/// along a row end.
+fn has_integer_states(facts: &Facts) -> bool {
+    !facts.spec.inputs[0].is_float() && facts.spec.reducer.fields.len() > 1
+}
+
+/// The longest row that is brought into lanes in tiles: longer where positions, which a second walk finds where a run does not tell them,
+/// are bytes in runs.
+fn longest_in_tiles(facts: &Facts) -> i64 {
+    let runs = facts.runs(SHORT_BY_VECTORS);
+    let are_found = facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.rewalks.is_empty());
+    let are_bytes = runs.are_narrower && runs.lanes == i64::from(facts.target.vector_bytes);
+    if are_found && are_bytes && has_integer_states(facts) { SHORT_OF_BYTES } else { SHORT_BY_VECTORS }
 }
 
 /// Steps of a run of at most so many; of whole tiles, where that many elements of rows are folded by these.
@@ -219,8 +236,22 @@ fn head_of(facts: &Facts, extent: i64, tiled: i64, vector: i64) -> Option<Head> 
     let apart = tiled * (1 + bytes) + (extent - tiled) * one_by_one + extent * steps;
     let of_a_field = if in_pairs { OF_A_PAIR } else { OF_A_FIELD };
     let of_fields = short * (merges + of_a_field * reducer.fields.len() as i64);
-    let is_less = of_fields + (extent - head.length) * (OF_A_LANE + steps) < apart;
-    (is_less || extent > SHORT && tiled == 0).then_some(head)
+    let folded = of_fields + (extent - head.length) * (OF_A_LANE + steps);
+    // Runs of narrow states fold more rows side by side than a vector of their own states has lanes, with one operation a step; along a
+    // row they end in several such vectors.
+    let runs = facts.runs(tiled.max(SHORT));
+    let along = if tiled > 0 && runs.steps > 1 && has_integer_states(facts) {
+        let combine = work(&reducer.combine) as i64;
+        let more = if head.run > 1 {
+            runs.lanes * (head.lanes / short - 1) * (combine * short / vector)
+        } else {
+            (extent * combine * runs.lanes / vector - extent * runs.operations).max(0)
+        };
+        folded * (runs.lanes / facts.lanes()).max(1) + more
+    } else {
+        folded
+    };
+    (along < apart || extent > SHORT && tiled == 0).then_some(head)
 }
 
 /// Whether lanes are folded two neighbours at a time: half as many operations as those that bring them side by side, where one takes
@@ -480,5 +511,33 @@ impl Rows {
         let order: Vec<IterVar> = outer.iter().chain(reduce).chain([row]).cloned().collect();
         s.reorder(stage, &order)?;
         s.vectorize(stage, row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::DType;
+    use coulis_reducers::ReducerRequest;
+
+    use crate::strategy::near_rows::tests::cpu;
+    use crate::strategy::tests::planned_for;
+
+    #[test]
+    fn positions_in_rows_of_narrow_integers_come_into_lanes_by_tiles() {
+        let tiled = |op: &str, dtype: DType, extent: i64| {
+            let request = ReducerRequest::new(&[dtype]).with_length(extent);
+            let (_, sketch, strategy) = planned_for(&request, op, &[100_000, extent], &[1], &cpu());
+            strategy.name == "short_rows" && (sketch.head == 0 || sketch.head_lanes == 1)
+        };
+        for extent in [64, 100, 128, 255, 300, 640] {
+            assert!(tiled("argmax", DType::U8, extent) && tiled("argmin", DType::Bool, extent), "{extent}");
+        }
+        assert!(!tiled("argmax", DType::U8, 641), "long");
+        assert!(
+            tiled("argmax", DType::I16, 64) && !tiled("argmax", DType::I16, 128),
+            "half as many rows a vector"
+        );
+        assert!(!tiled("sum", DType::U8, 100) && !tiled("var", DType::U8, 300), "nothing to be found");
+        assert!(!tiled("var", DType::F16, 128), "floats, which are widened");
     }
 }

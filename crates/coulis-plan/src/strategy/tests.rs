@@ -38,7 +38,7 @@ fn problem_of(input: &ArrayInfo, axes: &[i64]) -> Problem {
     Problem::new(std::slice::from_ref(input), None, Some(axes), ResultForm::default(), true).unwrap()
 }
 
-fn planned_for(
+pub fn planned_for(
     request: &coulis_reducers::ReducerRequest,
     op: &str,
     shape: &[i64],
