@@ -9,8 +9,9 @@
 //! Panels that are too large are strips of columns, copied row by row, where rows are whole accesses, or blocks of a cluster have
 //! parts of the rows each, or both.
 //!
-//! Reduced neighbours of each output, as the channels of a group behind the pixels of an image, are columns by themselves, whose states
-//! a thread a group brings together. Measured: `bench/results`.
+//! Reduced neighbours of each output, as the channels of a group behind the pixels of an image, are columns that threads above and beside
+//! each other fold, and then their states together. Nothing else keeps them on the chip, so that what is for registers otherwise is
+//! copied too. Measured: `bench/results`.
 
 use coulis_ir::remark::ASYNC_COPY;
 use coulis_ir::{Attr, MemScope, ThreadTag};
@@ -114,7 +115,7 @@ struct Dealt {
 }
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
-    let wanted = "a map after columns that are reduced along one dimension";
+    let wanted = "a map after columns, or groups of neighbouring ones, that are reduced along one dimension";
     let spec = facts.spec;
     facts.map_of_rows(wanted)?;
     let panels = panels_of(facts, wanted)?;
@@ -220,6 +221,7 @@ fn deal(facts: &Facts, panels: &Panels) -> Option<Dealt> {
         return None;
     }
     let are_large = state >= LARGE_STATE;
+    let are_groups = beside > 1;
     let fewest = ceil_div(if are_large { STRIP_BYTES.0 } else { STRIP_BYTES.1 }, narrowest);
     let is_strip = |tile: &i64| {
         let is_whole = tile % access == 0 && tile % beside == 0 && columns % tile == 0;
@@ -229,11 +231,11 @@ fn deal(facts: &Facts, panels: &Panels) -> Option<Dealt> {
     // Registers hold narrow columns as well where rows are whole lines or long, and of small states strips of others, or all if rows are lines.
     let most_of_lines = if are_large { MOST_OF_LINES.0 } else { MOST_OF_LINES.1 };
     let are_lines = columns * narrowest % LINE_BYTES == 0;
-    let are_many = beside == 1 && columns > MANY && rows <= MOST_OF_MANY;
-    let are_long = beside > 1 || rows > most_of_lines;
-    let is_for_registers = facts.is_narrow() && (are_many || are_lines && !are_long);
-    let is_small = beside == 1 && !facts.is_narrow() && !are_large;
-    let most_parts = if beside > 1 { MOST_PARTS_OF_GROUPS } else { MOST_PARTS };
+    let are_many = !are_groups && columns > MANY && rows <= MOST_OF_MANY;
+    let is_of_lines = !are_groups && are_lines && rows <= most_of_lines;
+    let is_for_registers = facts.is_narrow() && (are_many || is_of_lines);
+    let is_small = !are_groups && !facts.is_narrow() && !are_large;
+    let most_parts = if are_groups { MOST_PARTS_OF_GROUPS } else { MOST_PARTS };
     let parts = || {
         let is_worth =
             |of_part: i64| facts.is_narrow() || !are_large || of_part * bytes >= STATES_OF_PART * state;

@@ -276,6 +276,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn nvrtc_is_told_not_to_use_a_cache_where_it_has_one() {
+        assert_eq!([(12, 9), (13, 0)].map(without_cache), [Some("--no-cache"); 2]);
+        assert_eq!([(11, 8), (12, 8)].map(without_cache), [None; 2], "an option that it would refuse");
+    }
+
+    #[test]
     fn the_first_error_of_a_log_is_found_with_its_line() {
         let text = "one\n  two(x);\nthree";
         let log = "k.cu(1): warning #177-D: unused\n\nk.cu(2): error: identifier \"x\" is undefined\nk.cu(3): error: no\n";
