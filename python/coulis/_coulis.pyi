@@ -59,7 +59,7 @@ class OwnNormalization:
     """A normalization of the caller's own; `coulis.normalization` makes it."""
 
     def __new__(
-        cls, name: str, map: Any, statistics: Sequence[str], beside: Sequence[tuple[str, str]]
+        cls, name: str, map: Any, statistics: Sequence[str], beside: Sequence[tuple[str, str]], left_out: float | None
     ) -> OwnNormalization: ...
 
 def normalize(
@@ -69,6 +69,7 @@ def normalize(
     beside: dict[str, Any] | None = None,
     parameters: dict[str, float | None] | None = None,
     *,
+    where: Any = None,
     nan: str = "propagate",
     ddof: float = 0.0,
     acc_dtype: Any = None,

@@ -156,11 +156,16 @@ def _function(entry):
     return function
 
 
+#: The lines of a docstring on masks.
+WORDS_OF_WHERE = ["where : array of bool, or None", "    Which elements take part in the statistics, broadcast to `x`; all by default."]
+
+
 def _options(entry):
     """The lines of a docstring on what else a function takes."""
     lines = []
     if entry.lies_along("reduced"):
         lines += ["normalized_shape : tuple of int", "    The lengths of the last axes, which a row then has, in place of `axis`."]
+    lines += WORDS_OF_WHERE
     ddof = "`ddof`, " if entry.takes_ddof else ""
     return lines + ["**options", f"    {ddof}`dtype`, `acc_dtype`, `nan`, `alpha`, `beta`, `out`, `device`, `stream`, `plan`, as in `coulis.reduce`."]
 
@@ -180,10 +185,10 @@ class Normalization:
     `coulis.softmax`, it gives an array of the shape of `x`; of its type, float64 for integers.
     """
 
-    def __init__(self, map, statistics, beside, name):
-        self._made = (map, statistics, beside, name)
+    def __init__(self, map, statistics, beside, name, left_out):
+        self._made = (map, statistics, beside, name, left_out)
         self.name, self._beside = name, tuple(beside)
-        self._own = OwnNormalization(name, map, list(statistics), list(beside.items()))
+        self._own = OwnNormalization(name, map, list(statistics), list(beside.items()), left_out)
 
     def __call__(self, x, axis=-1, **options):
         """The result for an array, or for a tuple of arrays where a statistic reads two."""
@@ -206,7 +211,7 @@ class Normalization:
         return f"<coulis.Normalization {self.name}>"
 
 
-def normalization(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Normalization:
+def normalization(*, map: Any, statistics: Any, beside: Any = None, name: str, left_out: Any = None) -> Normalization:
     """A user-defined map: it reads each element again with the statistics of its row while that is in a cache.
 
     The function is called with symbolic values, once for the types of an input, all in the type in which the map computes:
@@ -224,6 +229,8 @@ def normalization(*, map: Any, statistics: Any, beside: Any = None, name: str) -
         a position in a row), "kept" (one value a row) or "all". They are broadcast to these.
     name : str
         Its name in messages.
+    left_out : float, or None
+        The result of an element that `where` leaves out; None is what the function gives of it, as of others.
 
     Returns
     -------
@@ -259,7 +266,7 @@ def normalization(*, map: Any, statistics: Any, beside: Any = None, name: str) -
     if unknown or not statistics:
         found = f"got `{unknown[0]}`" if unknown else "got none"
         raise ValueError(f"normalization `{name}` reads statistics of the catalogue, {found}; legal are {', '.join(sorted(listed))}")
-    return Normalization(map, statistics, beside, name)
+    return Normalization(map, statistics, beside, name, left_out)
 
 
 def _of_shape(x, axis, normalized_shape):

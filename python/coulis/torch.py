@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -412,15 +412,21 @@ __all__ += _STATISTICS
 
 @torch.library.custom_op("coulis::normalize", mutates_args=())
 def _normalize(
-    x: Tensor, name: str, axis: Sequence[int], arrays: Sequence[Tensor], given: str, parameters: Sequence[float]
+    x: Tensor,
+    name: str,
+    axis: Sequence[int],
+    arrays: Sequence[Tensor],
+    given: str,
+    parameters: Sequence[float],
+    where: Optional[Tensor] = None,
 ) -> Tensor:
     # The names of the arrays that are given are joined by commas: schemas of operators know no dictionaries.
     beside = dict(zip(given.split(","), arrays))
-    return _coulis.normalize(x, name, tuple(axis), beside, _parameters(name, parameters))
+    return _coulis.normalize(x, name, tuple(axis), beside, _parameters(name, parameters), where=where)
 
 
 @_normalize.register_fake
-def _(x, name, axis, arrays, given, parameters):
+def _(x, name, axis, arrays, given, parameters, where=None):
     if any(not -x.ndim <= a < x.ndim for a in axis):
         raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {_dimensions(x.ndim)}")
     return _in_order_of(x, range(x.ndim), x.shape, x.dtype if x.is_floating_point() else torch.float64)
@@ -432,51 +438,64 @@ def _parameters(name, values):
 
 
 def _setup_normalize(ctx, inputs, output):
-    x, ctx.name, axis, arrays, given, parameters = inputs
+    x, ctx.name, axis, arrays, given, parameters, where = inputs
     ctx.axes, ctx.given, ctx.parameters = _axes(axis, x.ndim), given.split(",") if arrays else [], _parameters(ctx.name, parameters)
     # PyTorch takes an empty list for one of tensors, whose gradients are a list.
     ctx.of_empty = [[] if len(values) == 0 else None for values in (axis, parameters)]
     # Who does not look at the result again lets it be changed in place.
     ctx.dtype = output.dtype
-    ctx.save_for_backward(x, output if ctx.name in _ASKS_FOR_RESULT else None, *arrays)
+    ctx.save_for_backward(x, output if ctx.name in _ASKS_FOR_RESULT else None, where, *arrays)
 
 
 def _backward_normalize(ctx, grad):
-    own, y, *arrays = ctx.saved_tensors
+    own, y, where, *arrays = ctx.saved_tensors
     rule = _GRADIENTS_OF_NORMALIZATIONS.get(ctx.name)
     if rule is None:
         legal = ", ".join(_GRADIENTS_OF_NORMALIZATIONS)
         raise NotImplementedError(f"`{ctx.name}` has no gradient; those of coulis.torch are {legal}")
     wide = _wide(ctx.dtype)
     beside = dict(zip(ctx.given, arrays))
-    of_x, of_arrays = rule(ctx, own.to(wide), grad.to(wide), None if y is None else y.to(wide), beside)
+    # Of elements that are left out zeros stand in sums, whatever they are.
+    taken = (lambda values: values) if where is None else (lambda values: torch.where(where, values, 0))
+    rows = _Rows(ctx.axes, taken)
+    of_x, of_arrays = rule(ctx, rows, own.to(wide), grad.to(wide), None if y is None else y.to(wide), beside)
     of_axis, of_parameters = ctx.of_empty
-    return of_x.to(own.dtype), None, of_axis, [of_arrays[name] for name in ctx.given], None, of_parameters
+    return of_x.to(own.dtype), None, of_axis, [of_arrays[name] for name in ctx.given], None, of_parameters, None
 
 
-def _over_rows(ctx):
-    """Mean and sum over the rows of a tensor. PyTorch takes no axes for all of them."""
-    mean = lambda values: values.mean(ctx.axes, keepdim=True) if ctx.axes else values  # noqa: E731
-    total = lambda values: values.sum(ctx.axes, keepdim=True) if ctx.axes else values  # noqa: E731
-    return mean, total
+class _Rows(NamedTuple):
+    """The rows of a tensor."""
+
+    axes: Sequence[int]
+    #: The values of elements that take part, and zeros.
+    taken: Any
+
+    def total(self, values):
+        """The sum over each row. PyTorch takes no axes for all of them."""
+        return values.sum(self.axes, keepdim=True) if self.axes else values
+
+    def counted(self, x):
+        """How many elements of each row take part."""
+        return self.total(self.taken(torch.ones_like(x)))
 
 
-def _softmax(ctx, x, grad, y, beside):
-    _, total = _over_rows(ctx)
-    return y * (grad - total(grad * y)), {}
+def _softmax(ctx, rows, x, grad, y, beside):
+    grad = rows.taken(grad)
+    return y * (grad - rows.total(grad * y)), {}
 
 
-def _log_softmax(ctx, x, grad, y, beside):
-    _, total = _over_rows(ctx)
-    return grad - y.exp() * total(grad), {}
+def _log_softmax(ctx, rows, x, grad, y, beside):
+    grad = rows.taken(grad)
+    return grad - y.exp() * rows.total(grad), {}
 
 
 def _norm(is_centred, along):
     """The rule of elements, less their mean or as they are, over the root of their mean square; its arrays lie along the
-    reduced axes or the kept ones."""
+    reduced axes or the kept ones. Every element has a result, and those that take part have a part in those of the others."""
 
-    def rule(ctx, x, grad, y, beside):
-        mean, _ = _over_rows(ctx)
+    def rule(ctx, rows, x, grad, y, beside):
+        n = rows.counted(x)
+        mean = lambda values: rows.total(rows.taken(values)) / n  # noqa: E731
         centred = x - mean(x) if is_centred else x
         scale = (mean(centred * centred) + ctx.parameters["eps"]).rsqrt()
         unit = centred * scale
@@ -494,10 +513,10 @@ def _norm(is_centred, along):
             of_arrays["weight"] = of_array(grad * unit, weight)
         if (bias := beside.get("bias")) is not None:
             of_arrays["bias"] = of_array(grad, bias)
-        of_x = inner - unit * mean(inner * unit)
+        of_row = unit * rows.total(inner * unit)
         if is_centred:
-            of_x = of_x - mean(inner)
-        return of_x * scale, of_arrays
+            of_row = of_row + rows.total(inner)
+        return (inner - rows.taken(of_row / n)) * scale, of_arrays
 
     return rule
 
@@ -514,7 +533,7 @@ _normalize.register_autograd(_backward_normalize, setup_context=_setup_normalize
 
 _WORDS = {
     "x": "x : torch.Tensor",
-    "options": lambda entry: [],
+    "options": lambda entry: _normalizations.WORDS_OF_WHERE,
     "result": ["torch.Tensor", "    Of the shape and type of `x`; float64 for integers. In the graph of PyTorch, with gradients."],
     "examples": lambda entry: [],
 }
@@ -523,7 +542,7 @@ _WORDS = {
 def _function_of(entry):
     name = entry.name
 
-    def call(x, axis, arrays, parameters):
+    def call(x, axis, arrays, parameters, where):
         _checked(x)
         axes = list(range(x.ndim)) if axis is None else _integers(axis)
         if x.ndim == 0 and axes in ([0], [-1]):
@@ -532,9 +551,9 @@ def _function_of(entry):
         given = {array: values for array, values in arrays.items() if values is not None}
         dtype = x.dtype if x.is_floating_point() else torch.float64
         values = [float(torch.finfo(dtype).eps if value is None else value) for value in parameters.values()]
-        return _normalize(x, name, axes, list(given.values()), ",".join(given), values)
+        return _normalize(x, name, axes, list(given.values()), ",".join(given), values, where)
 
-    function = entry.function(call, [], _WORDS)
+    function = entry.function(call, ["*", "where=None"], _WORDS)
     function.__module__ = __name__
     return function
 

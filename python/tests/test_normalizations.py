@@ -43,11 +43,51 @@ def test_rows_of_every_axis_are_mapped(name, axis, dtype):
     np.testing.assert_allclose(y, composed(name, x, axis), rtol=rtol, atol=atol)
 
 
+@pytest.mark.parametrize("shape", [(4, 9, 17), (9, 17), (4, 1, 1), (17,)])
+@pytest.mark.parametrize("axis", [-1, 0, (0, 2), None])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "rms_norm"])
+def test_elements_under_a_mask_take_no_part_in_the_statistics(name, axis, shape):
+    rng = np.random.default_rng(4)
+    x, mask = rng.normal(size=(4, 9, 17)), rng.random(shape) < 0.5
+    options = {"eps": 1e-5} if name == "rms_norm" else {}
+    found = getattr(coulis, name)(x, axis, where=mask, **options)
+    axes = (0, 1, 2) if axis is None else np.arange(3)[list(axis) if isinstance(axis, tuple) else [axis]]
+    rows = np.moveaxis(x, axes, range(-len(axes), 0)).reshape(-1, np.prod([x.shape[a] for a in axes]))
+    flags, results = (np.moveaxis(one, axes, range(-len(axes), 0)).reshape(rows.shape) for one in (np.broadcast_to(mask, x.shape), found))
+    for row, taken, result in zip(rows, flags, results):
+        if taken.any():
+            np.testing.assert_allclose(result[taken], composed(name, row[taken], -1), rtol=1e-12, atol=2e-12)
+        if name.endswith("softmax"):
+            assert (result[~taken] == (0 if name == "softmax" else -np.inf)).all()
+        elif taken.any():
+            # Others are mapped by the same statistics: `result` is linear in the element.
+            at = np.flatnonzero(taken)
+            slope = 1 / np.sqrt((np.var(row[at]) if name == "layer_norm" else np.mean(row[at] ** 2)) + 1e-5)
+            np.testing.assert_allclose(result - result[at[0]], (row - row[at[0]]) * slope, rtol=1e-9, atol=1e-9)
+        else:
+            assert np.isnan(result).all()
+
+
+def test_a_mask_of_a_map_is_of_bools_and_fits():
+    x = np.ones((3, 4))
+    with pytest.raises(ValueError, match="`where` is to be of bool"):
+        coulis.softmax(x, where=np.ones((3, 4)))
+    with pytest.raises(ValueError, match=r"`where` of shape \[4, 3\] does not broadcast to the input's shape \[3, 4\]"):
+        coulis.softmax(x, where=np.ones((4, 3), bool))
+    out = np.empty((3, 4))
+    mask = np.array([True, False, True, True])
+    assert coulis.softmax(x, where=mask, out=out) is out
+    np.testing.assert_allclose(out, np.array([1, 0, 1, 1]) / 3 * np.ones((3, 1)))
+    plan = coulis.plan(x, "softmax", -1, where=mask)
+    np.testing.assert_array_equal(plan(x, where=mask), out)
+
+
 def test_an_array_without_axes_is_a_row_of_one_element():
     for x in (np.array(3.0), np.float32(3.0)):
         assert coulis.softmax(x) == 1.0 and coulis.log_softmax(x, 0) == 0.0 and coulis.layer_norm(x) == 0.0
     with pytest.raises(coulis.AxisError, match="the array is a scalar"):
         coulis.softmax(np.array(3.0), 1)
+    assert coulis.softmax(np.array(3.0), where=np.array(False)) == 0.0
 
 
 def test_views_are_read_where_they_are():

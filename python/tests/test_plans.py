@@ -65,6 +65,9 @@ def test_a_plan_of_a_normalization_is_that_of_its_function():
     assert plan(X, out=out) is out and (out == wanted).all()
     assert coulis.plan(X, "softmax").trace == coulis.plan(X, "softmax", None).trace, "all axes, as of a reduction"
     np.testing.assert_array_equal(coulis.plan(X, "softmax", -1)(X), coulis.softmax(X))
+    masked = coulis.plan(X.shape, "softmax", -1, where=X % 3 == 0)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(masked))(X), coulis.softmax(X, where=X % 3 == 0))
+    np.testing.assert_array_equal(masked(X, where=X % 3 > 0), coulis.softmax(X, where=X % 3 > 0))
 
 
 def _scaled(x, mean, w):
@@ -93,8 +96,8 @@ def test_a_plan_of_a_normalization_of_ones_own():
 
 
 def test_what_a_plan_of_a_normalization_does_not_take_is_refused():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'where'; its options are .*weight"):
-        coulis.plan(X, "layer_norm", 1, where=X > 0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'keepdims'; its options are .*weight"):
+        coulis.plan(X, "layer_norm", 1, keepdims=True)
     with pytest.raises(TypeError, match="unexpected keyword argument 'ddof'"):
         coulis.plan(X, "softmax", 1, ddof=1)
     with pytest.raises(ValueError, match=r"`weight` of `layer_norm` .* \[64\], got \[3\]"):

@@ -81,16 +81,12 @@ pub struct ReductionArgs {
     /// Keep reduced axes with length 1
     #[arg(long)]
     keepdims: bool,
-    /// Bool array, broadcast to the input: which elements take part
-    #[arg(long = "where", value_name = "FILE")]
-    where_: Option<PathBuf>,
 }
 
 impl ReductionArgs {
     /// The request with what these flags say.
-    pub fn on(&self, request: Request) -> Result<Request, Failure> {
-        let where_ = self.where_.as_ref().map(|path| read(path, &ReadOptions::default())).transpose()?;
-        Ok(Request { keepdims: self.keepdims, where_, ..request })
+    pub fn on(&self, request: Request) -> Request {
+        Request { keepdims: self.keepdims, ..request }
     }
 }
 
@@ -186,6 +182,9 @@ pub struct RequestArgs {
     /// What becomes of NaN elements
     #[arg(long, value_enum, default_value_t = Nan::Propagate)]
     nan: Nan,
+    /// Bool array, broadcast to the input: which elements take part
+    #[arg(long = "where", value_name = "FILE")]
+    where_: Option<PathBuf>,
     /// Factor of the result: one for all, or op=X,...
     #[arg(long, value_name = "X|OP=X,...", value_parser = factors, allow_hyphen_values = true)]
     alpha: Option<PerOp<f64>>,
@@ -233,6 +232,7 @@ impl RequestArgs {
                 Error::user("read/trace", format!("cannot read the trace `{}`: {why}", path.display()))
             })
         });
+        let where_ = self.where_.as_ref().map(|path| read(path, &ReadOptions::default())).transpose()?;
         Ok(Request {
             ops: ops.0.clone(),
             axes: self.axis.clone().map(|axes| axes.0),
@@ -240,6 +240,7 @@ impl RequestArgs {
                 Nan::Propagate => NanPolicy::Propagate,
                 Nan::Ignore => NanPolicy::Ignore,
             },
+            where_,
             ddof: self.ddof,
             acc_dtype: self.acc_dtype,
             out_dtypes: self.out_dtype.clone().unwrap_or_default().0,

@@ -42,8 +42,10 @@ pub struct Map {
     pub lambda: Lambda,
     /// Types of the arrays beside the elements.
     pub beside: Vec<DType>,
-    /// The same results by two folds, which a plan may take in place of the one.
+    /// The same results by two folds, which a plan may take in place of the one; those read no mask.
     pub staged: Option<Staged>,
+    /// The result of an element that the mask leaves out; `None` where that is mapped as others are.
+    pub left_out: Option<f64>,
 }
 
 /// All that a kernel is made from, but for the machine.
@@ -189,7 +191,7 @@ pub fn build(
             };
             let state = shape.fold(&staged.second, &kept, "S")?;
             let finish = |values: &[Expr]| staged.second.finish(values);
-            let results = shape.map(&staged.map, &kept, (&state, &finish), &beside)?;
+            let results = shape.map(&staged.map, None, &kept, (&state, &finish), &beside)?;
             (Some(first), state, results)
         }
         (map, None) => {
@@ -205,7 +207,10 @@ pub fn build(
             let finish = |values: &[Expr]| spec.reducer.finish(&shape.all_fields(values));
             let results = match map {
                 None => shape.finish(&state)?,
-                Some(map) => shape.map(&map.lambda, &elements, (&state, &finish), &beside)?,
+                Some(map) => {
+                    let results = (&state[..], &finish as Finish<'_>);
+                    shape.map(&map.lambda, map.left_out, &elements, results, &beside)?
+                }
             };
             (None, state, results)
         }
@@ -390,10 +395,11 @@ impl Shape<'_> {
         self.constants.stride(dims, result, d).filter(|_| is_apart)
     }
 
-    /// The results of the fold as they are, and those of the map, scaled and rounded.
+    /// The results of the fold as they are, and those of the map, or what stands for elements that are left out, scaled and rounded.
     fn map(
         &self,
         lambda: &Lambda,
+        left_out: Option<f64>,
         elements: &Elements,
         (state, finish): (&[Tensor], Finish<'_>),
         beside: &[Tensor],
@@ -415,6 +421,14 @@ impl Shape<'_> {
         let outputs = coulis_tensor::compute_tuple_strided(&extents, &names, &strides, "O", |vars| {
             let own: Vec<Expr> = vars.iter().map(Var::expr).collect();
             let (at, row) = self.element(vars);
+            let takes_part = elements.takes_part(&at).zip(left_out);
+            let chosen = |value: Expr| match &takes_part {
+                Some((part, left_out)) => {
+                    let left_out = Expr::float(*left_out, value.dtype());
+                    Expr::select(part.clone(), value, left_out)
+                }
+                None => value,
+            };
             let elements = elements.at(&at).into_iter();
             let of_row: Vec<Expr> = match &spread {
                 Some(spread) => spread.iter().map(|t| t.at(at.clone())).collect(),
@@ -425,7 +439,7 @@ impl Shape<'_> {
             let values = lambda.apply(&args).into_iter().zip(&self.spec.outputs).zip(&priors);
             values
                 .map(|((value, output), prior)| {
-                    scale(value, output, prior.as_ref().map(|p| p.at(own.clone())))
+                    scale(chosen(value), output, prior.as_ref().map(|p| p.at(own.clone())))
                 })
                 .collect::<Vec<Expr>>()
         })?;

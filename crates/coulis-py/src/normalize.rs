@@ -73,10 +73,10 @@ pub fn numbers_of(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(Strin
 /// The result of a normalization, by name or one of the caller's own, for `x`, with `beside` its arrays and
 /// `parameters` its numbers by name. The other arguments are those of `coulis.reduce`.
 #[pyfunction]
-#[pyo3(signature = (x, name, axis=None, beside=None, parameters=None, *, nan=NanPolicy::Propagate, ddof=0.0, acc_dtype=None,
-    dtype=None, alpha=None, beta=None, out=None, fast_math=false, reproducible=false, device=None, stream=None,
-    plan=None), text_signature = "(x, name, axis=None, beside=None, parameters=None, *, nan='propagate', ddof=0.0, \
-    acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=False, reproducible=False, device=None, \
+#[pyo3(signature = (x, name, axis=None, beside=None, parameters=None, *, r#where=None, nan=NanPolicy::Propagate, ddof=0.0,
+    acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=false, reproducible=false, device=None, stream=None,
+    plan=None), text_signature = "(x, name, axis=None, beside=None, parameters=None, *, where=None, nan='propagate', \
+    ddof=0.0, acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=False, reproducible=False, device=None, \
     stream=None, plan=None)")]
 #[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
 fn normalize<'py>(
@@ -86,6 +86,7 @@ fn normalize<'py>(
     axis: Option<&Bound<'py, PyAny>>,
     beside: Option<&Bound<'py, PyDict>>,
     parameters: Option<&Bound<'py, PyDict>>,
+    r#where: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = options::nan)] nan: NanPolicy,
     #[pyo3(from_py_with = options::ddof)] ddof: f64,
     acc_dtype: Option<&Bound<'py, PyAny>>,
@@ -127,7 +128,7 @@ fn normalize<'py>(
         plan,
     };
     let are_whole = inputs.iter().all(|input| input.valid.is_none());
-    let is_plain = options.are_plain() && own.is_none() && device.is_none() && are_whole;
+    let is_plain = options.are_plain() && own.is_none() && r#where.is_none() && device.is_none() && are_whole;
     let order = order_of(&inputs[0], out)?;
     let wanted = Wanted { ops: name, axis, keepdims: false, order, map: Some(&settings) };
     if is_plain && let Some(known) = recent::find(&wanted, &inputs) {
@@ -139,7 +140,7 @@ fn normalize<'py>(
     request.ops.clear();
     request.order = order;
     request.normalize = Some(with_settings(listed, &settings));
-    let call = Call::new(inputs, None, &mut request, device)?;
+    let call = Call::new(inputs, r#where, &mut request, device)?;
     let prepared = call.prepare(py, &request);
     let prepared = match own {
         Some(own) => own.or_failure(prepared),

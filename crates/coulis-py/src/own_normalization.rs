@@ -33,6 +33,7 @@ impl OwnNormalization {
         map: Py<PyAny>,
         statistics: Vec<String>,
         beside: Vec<(String, String)>,
+        left_out: Option<f64>,
     ) -> PyResult<OwnNormalization> {
         let mut placed = Vec::with_capacity(beside.len());
         for (array, along) in beside {
@@ -49,7 +50,7 @@ impl OwnNormalization {
         let failure = Arc::new(Mutex::new(None));
         let n_inputs = n_inputs(&statistics);
         let map = Arc::new(map_of(map, failure.clone()));
-        let normalize = Normalize::own(UserNormalization { name, statistics, beside: placed, map });
+        let normalize = Normalize::own(UserNormalization { name, statistics, beside: placed, left_out, map });
         Ok(OwnNormalization { normalize, n_inputs, failure })
     }
 }

@@ -246,10 +246,11 @@ impl<'py> Call<'py> {
             }
         }
         request.device = chosen(place, on)?;
-        let n_folded = if request.normalize.is_some() { 1 } else { inputs.len() };
-        if inputs[n_folded..].iter().any(|beside| beside.valid.is_some()) {
-            let message =
-                "an array beside the elements has nulls, for which there is no value; fill them first";
+        if request.normalize.is_some()
+            && let Some(at) = inputs.iter().position(|input| input.valid.is_some())
+        {
+            let what = if at == 0 { "the array" } else { "an array beside the elements" };
+            let message = format!("{what} has nulls, for which there is no value; fill them first");
             return Err(PyValueError::new_err(message));
         }
         let valid = inputs.iter().filter_map(|input| input.valid.as_ref());
@@ -297,11 +298,11 @@ impl<'py> Call<'py> {
         assemble(py, known, targets, &self.inputs[0])
     }
 
-    /// Arrays that are read: the inputs, and the mask.
-    fn arrays(&self) -> PyResult<Vec<Array>> {
+    /// Arrays that are read: the inputs and the mask, as a launch takes them.
+    fn arrays(&self, prepared: &Prepared) -> PyResult<Vec<Array>> {
         // SAFETY: the call outlives the launch.
         let inputs = self.inputs.iter().map(|input| unsafe { input.array() });
-        inputs.chain(self.chosen.clone().map(Ok)).collect()
+        Ok(prepared.as_read(inputs.collect::<PyResult<_>>()?, self.chosen.clone()))
     }
 
     /// Runs on arrays of the host.
@@ -311,7 +312,7 @@ impl<'py> Call<'py> {
         prepared: &Prepared,
         targets: &[Target<'_, 'py>],
     ) -> PyResult<()> {
-        let arrays = self.arrays()?;
+        let arrays = self.arrays(prepared)?;
         let on_host = |t: &Target<'_, 'py>| match t.prior.as_ref()? {
             Prior::Host(array) => Some(array.clone()),
             Prior::Device(_) => None,
@@ -350,7 +351,8 @@ impl<'py> Call<'py> {
             Some(stream) => (handle_of(stream)?, false),
             None => first.current_stream(py)?,
         };
-        let read = self.inputs.iter().chain(&self.mask).map(|given| given.address);
+        let read = prepared.as_read(self.inputs.iter().collect(), self.mask.as_ref());
+        let read = read.into_iter().map(|given| given.address);
         let on_device = |t: &Target<'_, 'py>| match t.prior.as_ref()? {
             Prior::Device(given) => Some(given.address),
             Prior::Host(_) => None,
@@ -430,10 +432,11 @@ impl<'py> Call<'py> {
                 reduce.call1((&results, op))?.call_method0(intern!(py, "__float__"))?.extract()
             };
             // Each end is waited for, and one of them mostly says that there is no doubt.
-            let is_open = match doubt.is_high() {
-                true => doubt.may_lie_between(f64::NEG_INFINITY, end("max")?),
-                false => doubt.may_lie_between(end("min")?, f64::INFINITY),
-            };
+            let is_open = !doubt.depends_on_results()
+                || match doubt.is_high() {
+                    true => doubt.may_lie_between(f64::NEG_INFINITY, end("max")?),
+                    false => doubt.may_lie_between(end("min")?, f64::INFINITY),
+                };
             if !is_open {
                 continue;
             }

@@ -225,6 +225,11 @@ impl Entry {
         self.empty == Empty::Refused && !self.takes_init
     }
 
+    /// Whether a row without elements is an error where no initial value is given.
+    pub fn has_no_value_of_none(&self) -> bool {
+        self.empty == Empty::Refused
+    }
+
     /// Whether the `index` result tells at run time that no element took part, by -1: then the call fails with a
     /// typed error (a row masked out, or all NaN when NaN is ignored).
     pub fn empty_index_is_error(&self) -> bool {

@@ -121,6 +121,11 @@ fn are_as_none(reducer: &Reducer, elements: &[Expr]) -> bool {
     results().is_ok_and(|[none, one]| none.iter().zip(&one).all(|(a, b)| a.same(*b)))
 }
 
+/// As [`Product::flagged`], of a reducer that stands alone, or whose parts share their input.
+pub(crate) fn of_one(reducer: &Reducer) -> Option<Reducer> {
+    [Preferred::Elements, Preferred::Identity].into_iter().find_map(|preferred| flagged(reducer, preferred))
+}
+
 impl Product {
     /// The product's reducer with one more input, a bool: whether an element takes part. `None` where nothing is known that may stand, in
     /// some part, for one that does not, or where that keeps parts from sharing fields. Parts are to be of the catalogue.

@@ -15,6 +15,7 @@ use coulis_ir::{DType, Expr, Field, Lambda, NanPolicy, Reducer, Var};
 use crate::catalogue::find;
 use crate::entry::{ReducerError, ReducerRequest, UnknownReducer};
 use crate::exact::{ExactMapFn, MappedRow};
+use crate::flagged;
 use crate::product::{ProductError, product};
 use crate::shape::spread::{difference, is_wide};
 use crate::shape::total::{EPS32, statistic_result};
@@ -71,6 +72,10 @@ pub struct Normalization {
     pub result: Field,
     /// Bound of the result's error, where one is stated.
     pub bound: Option<MapBound>,
+    /// The result of an element that a mask leaves out; `None` where that is mapped as others are.
+    pub left_out: Option<f64>,
+    /// The first of the statistics that has no value of a row without elements, if one has none.
+    pub refuses_empty: Option<&'static str>,
 }
 
 /// A number that a normalization takes.
@@ -132,6 +137,9 @@ pub struct NormalizationEntry {
     pub beside: &'static [BesideEntry],
     /// Whether `ddof` matters.
     pub takes_ddof: bool,
+    /// The result of an element that a mask leaves out; `None` where that is mapped as others are, by the statistics of those
+    /// that take part.
+    pub left_out: Option<f64>,
     /// A call in Python and what it prints, for the documentation; the package's tests run it.
     pub example: &'static str,
     pub(crate) make: fn(&Parts) -> Result<Draft, NormalizationError>,
@@ -215,14 +223,26 @@ pub enum NormalizationError {
 }
 
 impl Normalization {
+    /// The fold with one more input, a bool: whether an element takes part. `None` where nothing is known that may stand for one
+    /// that does not.
+    pub fn flagged(&self) -> Option<Reducer> {
+        flagged::of_one(&self.reducer)
+    }
+
     /// The results of a row by this definition, evaluated expression by expression, and the scale of each one's error
-    /// where a bound is stated, else 0. `beside`: for each of the arrays, a value an element.
-    pub fn evaluate(&self, elements: &[Value], beside: &[Vec<Value>]) -> Result<Vec<(f64, f64)>, EvalError> {
+    /// where a bound is stated, else 0. `beside`: for each of the arrays, a value an element. `takes_part`: whether a mask lets the
+    /// element at a position take part.
+    pub fn evaluate(
+        &self,
+        elements: &[Value],
+        beside: &[Vec<Value>],
+        takes_part: &dyn Fn(usize) -> bool,
+    ) -> Result<Vec<(f64, f64)>, EvalError> {
         let reducer = &self.reducer;
         let start = reducer.identity.iter().map(|e| eval_expr(e, &mut Default::default()));
         let mut state: Vec<Value> = start.collect::<Result<_, _>>()?;
         for (position, element) in elements.iter().enumerate() {
-            if reducer.nan == NanPolicy::Ignore && element.is_nan() {
+            if !takes_part(position) || reducer.nan == NanPolicy::Ignore && element.is_nan() {
                 continue;
             }
             let lifted = eval_lambda(&reducer.lift, &[*element, Value::Int(position as i128)])?;
@@ -231,6 +251,10 @@ impl Normalization {
         let of_row = eval_lambda(&reducer.finish, &state)?;
         let mut results = Vec::with_capacity(elements.len());
         for (at, element) in elements.iter().enumerate() {
+            if let Some(result) = self.left_out.filter(|_| !takes_part(at)) {
+                results.push((result, 0.0));
+                continue;
+            }
             let beside = beside.iter().map(|values| values[at]);
             let args: Vec<Value> =
                 [*element].into_iter().chain(of_row.iter().copied()).chain(beside).collect();
@@ -248,18 +272,25 @@ impl Normalization {
 impl NormalizationEntry {
     /// The exact results of a row, in `float64`, one an element; they owe nothing to the normalization's expressions.
     ///
-    /// `beside`: the arrays that are given, by name, with a value for each element. The request says the rest.
+    /// `beside`: the arrays that are given, by name, with a value for each element. `takes_part`: whether a mask lets the element
+    /// at a position take part. The request says the rest.
     pub fn reference(
         &self,
         request: &NormalizationRequest,
         elements: &[f64],
         beside: &[(&str, Vec<f64>)],
+        takes_part: &dyn Fn(usize) -> bool,
     ) -> Vec<f64> {
-        let takes_part = |v: &f64| request.fold.nan == NanPolicy::Propagate || !v.is_nan();
-        let folded = elements.iter().copied().filter(takes_part).collect();
+        let is_folded = |(at, v): &(usize, &f64)| {
+            takes_part(*at) && (request.fold.nan == NanPolicy::Propagate || !v.is_nan())
+        };
+        let folded = elements.iter().enumerate().filter(is_folded).map(|(_, v)| *v).collect();
         let value = |p: &Parameter| (p.name, request.parameter(self.parameters, p.name));
         let parameters = self.parameters.iter().map(value).collect();
-        (self.exact)(&MappedRow { elements, folded, ddof: request.fold.ddof, parameters, beside })
+        let results =
+            (self.exact)(&MappedRow { elements, folded, ddof: request.fold.ddof, parameters, beside });
+        let chosen = |(at, result): (usize, f64)| self.left_out.filter(|_| !takes_part(at)).unwrap_or(result);
+        results.into_iter().enumerate().map(chosen).collect()
     }
 
     /// The normalization for a request.
@@ -293,7 +324,7 @@ impl NormalizationEntry {
             .collect();
         let parts = Parts::new(self.name, request, beside, self.parameters);
         let draft = (self.make)(&parts)?;
-        parts.finish(draft)
+        Ok(Normalization { left_out: self.left_out, ..parts.finish(draft)? })
     }
 }
 
@@ -459,6 +490,8 @@ impl<'a> Parts<'a> {
             }),
             map,
             staged,
+            left_out: None,
+            refuses_empty: None,
             name: self.name,
         })
     }
@@ -498,6 +531,8 @@ pub struct UserNormalization {
     pub statistics: Vec<String>,
     /// Arrays beside the elements and the axes that they have; all are to be given.
     pub beside: Vec<(String, Along)>,
+    /// The result of an element that a mask leaves out; `None` where that is mapped as others are.
+    pub left_out: Option<f64>,
     /// The result of one element.
     pub map: Arc<MapFn>,
 }
@@ -532,6 +567,12 @@ impl UserNormalization {
         let statistics: Vec<Expr> = row_vars.iter().map(Var::expr).collect();
         let beside: Vec<Expr> = self.beside.iter().filter_map(|(name, _)| parts.beside(name)).collect();
         let value = (self.map)(&elements, &statistics, &beside);
-        parts.finish(Draft { reducer, rows, row_vars, value, staged: None, bound: None })
+        let made = parts.finish(Draft { reducer, rows, row_vars, value, staged: None, bound: None })?;
+        let mut refuses_empty = None;
+        for name in names {
+            let entry = find(name)?;
+            refuses_empty = refuses_empty.or(entry.has_no_value_of_none().then_some(entry.name));
+        }
+        Ok(Normalization { left_out: self.left_out, refuses_empty, ..made })
     }
 }

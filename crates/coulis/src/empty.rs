@@ -38,6 +38,11 @@ impl Doubt {
         matches!(self.shows, Shows::Position)
     }
 
+    /// Whether results may tell that no output is without elements.
+    pub fn depends_on_results(&self) -> bool {
+        !matches!(self.shows, Shows::Value(None))
+    }
+
     /// Whether results from `lo` to `hi` (or NaN) leave it open whether an output is without elements.
     pub fn may_lie_between(&self, lo: f64, hi: f64) -> bool {
         match &self.shows {
@@ -90,6 +95,11 @@ pub(crate) fn doubts(call: &Call) -> Result<Vec<Doubt>, Error> {
     let mut doubts = Vec::new();
     if !(call.spec.mask || call.spec.reducer.nan == NanPolicy::Ignore) {
         return Ok(doubts);
+    }
+    if let Some(statistic) = call.normalization.as_ref().and_then(|of| of.refuses_empty)
+        && call.spec.mask
+    {
+        doubts.push(Doubt { result: 0, statistic: statistic.to_owned(), shows: Shows::Value(None) });
     }
     for ((statistic, part), init) in call.statistics.iter().zip(&call.product.parts).zip(&call.inits) {
         let name = statistic.name().to_owned();

@@ -159,7 +159,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
         inputs: dtypes.clone(),
         acc: request.acc_dtype,
         ddof: request.ddof,
-        nan: request.nan,
+        nan: reduce::nan_of(&dtypes, request),
         ..machine_request(&inputs[0], request)
     };
     let beside_dtypes: Vec<DType> = beside.iter().map(|a| a.dtype).collect();
@@ -175,11 +175,21 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
         .collect::<Result<_, _>>()?;
     let reducer = normalization.reducer.clone();
     let any_order = reducer.claims.associative && reducer.claims.commutative && reducer.ignores_position();
-    let problem = Problem::of_map(folded, None, &placed, named, request.order, !any_order)?;
+    let mask = reduce::mask_of(request)?;
+    let problem = Problem::of_map(folded, mask.as_ref(), &placed, named, request.order, !any_order)?;
     let outputs = vec![output(request, &normalization)?];
-    let staged = normalization.staged.clone();
-    let map = Some(Map { lambda: normalization.map.clone(), beside: beside_dtypes, staged });
-    let spec = Spec::new(problem, dtypes, false, reducer.clone(), outputs, map);
+    let map = Map {
+        lambda: normalization.map.clone(),
+        beside: beside_dtypes,
+        staged: normalization.staged.clone().filter(|_| mask.is_none()),
+        left_out: normalization.left_out,
+    };
+    let mut spec = Spec::new(problem, dtypes, mask.is_some(), reducer.clone(), outputs, Some(map));
+    if reduce::pays_to_tell(&spec, &reducer, request)
+        && let Some(flagged) = normalization.flagged()
+    {
+        spec = spec.with_flags(flagged);
+    }
     Ok(Call {
         statistics: Vec::new(),
         product: Product { reducer, parts: Vec::new() },
@@ -215,11 +225,6 @@ fn check_options(request: &Request, normalize: &Normalize) -> Result<(), Error> 
             request.ddof,
             takers.collect::<Vec<_>>().join(", ")
         ));
-    }
-    if request.where_.is_some() {
-        let message =
-            format!("`{name}` of masked elements is not there; its result has a value for every element");
-        return Err(Error::unsupported("normalize/where", message));
     }
     Ok(())
 }
@@ -303,7 +308,8 @@ pub(crate) fn key(normalization: &Normalization) -> String {
         let folds = [&staged.first, &staged.second].map(print_reducer);
         folds.into_iter().chain([&staged.kept, &staged.map].map(lambda_key))
     });
-    let parts = [print_reducer(&normalization.reducer), lambda_key(&normalization.map)];
+    let left_out = format!("{:?}", normalization.left_out);
+    let parts = [print_reducer(&normalization.reducer), lambda_key(&normalization.map), left_out];
     parts.into_iter().chain(staged).collect::<Vec<String>>().join("|")
 }
 

@@ -87,8 +87,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         let message = format!("{} {given}, and the statistics asked for read {widest}", dtypes.len());
         return Err(Error::user("reduce/input", message));
     }
-    // Of integers none is NaN.
-    let nan = if dtypes.iter().any(|d| d.is_float()) { request.nan } else { NanPolicy::Propagate };
+    let nan = nan_of(&dtypes, request);
     let mut reducer_request = coulis_reducers::ReducerRequest {
         inputs: dtypes,
         acc: request.acc_dtype,
@@ -110,15 +109,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     });
     let Claims { associative, commutative, .. } = product.reducer.claims;
     let any_order = associative && commutative && product.parts.iter().all(|p| p.reducer.ignores_position());
-    let mask = request.where_.as_ref().map(array_info);
-    if let Some(found) = mask.as_ref().filter(|m| m.dtype != DType::Bool) {
-        let message = format!(
-            "`where` is to be of bool, which elements take part, got {} of shape {:?}; a comparison gives bool, as \
-             `x != 0` does",
-            found.dtype, found.shape
-        );
-        return Err(Error::user("reduce/where", message));
-    }
+    let mask = mask_of(request)?;
     let form = ResultForm { keepdims: request.keepdims, order: request.order };
     let mut problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), form, !any_order)?;
     if associative && commutative {
@@ -145,11 +136,8 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     };
     let reducer = of_read(with_inits(&product, &inits, folded));
     let mut spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
-    // On machines with threads in blocks what tells positions of some elements from others takes longer than what runs save.
-    let pays = !(product.reducer.step_needs_ascending && has_threads(request));
-    if spec.passes_over()
+    if pays_to_tell(&spec, &product.reducer, request)
         && are_listed(&statistics)
-        && pays
         && let Some(flagged) = product.flagged()
     {
         spec = spec.with_flags(of_read(flagged));
@@ -159,6 +147,25 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         Call { statistics, product, spec, reducer_request, inits, names, prologue, normalization: None };
     crate::empty::check_positions(&call)?;
     Ok(call)
+}
+
+/// What becomes of NaN among elements of these types. Of integers none is NaN.
+pub(crate) fn nan_of(dtypes: &[DType], request: &Request) -> NanPolicy {
+    if dtypes.iter().any(|d| d.is_float()) { request.nan } else { NanPolicy::Propagate }
+}
+
+/// The mask of a request.
+pub(crate) fn mask_of(request: &Request) -> Result<Option<ArrayInfo>, Error> {
+    let mask = request.where_.as_ref().map(array_info);
+    if let Some(found) = mask.as_ref().filter(|m| m.dtype != DType::Bool) {
+        let message = format!(
+            "`where` is to be of bool, which elements take part, got {} of shape {:?}; a comparison gives bool, as \
+             `x != 0` does",
+            found.dtype, found.shape
+        );
+        return Err(Error::user("reduce/where", message));
+    }
+    Ok(mask)
 }
 
 /// The statistics of a request, one at least.
@@ -302,6 +309,12 @@ fn narrow_product(
 
 fn dtypes_of_results(product: &Product) -> Vec<DType> {
     product.reducer.results.iter().map(|result| result.dtype).collect()
+}
+
+/// Whether elements that take no part are better folded as something that changes nothing than passed over. On machines with threads in
+/// blocks what tells positions of some elements from others takes longer than what runs save.
+pub(crate) fn pays_to_tell(spec: &Spec, reducer: &Reducer, request: &Request) -> bool {
+    spec.passes_over() && !(reducer.step_needs_ascending && has_threads(request))
 }
 
 /// Whether none is of the caller's own.
@@ -557,7 +570,7 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
         priors.push(prepared.prior(request, name, output)?);
     }
     let mut outputs = prepared.allocate()?;
-    let arrays: Vec<&Array> = inputs.iter().chain(&request.where_).collect();
+    let arrays = prepared.as_read(inputs.iter().collect(), request.where_.as_ref());
     let start = Instant::now();
     prepared.launch(&arrays, &priors.iter().collect::<Vec<_>>(), &mut outputs)?;
     let seconds = start.elapsed().as_secs_f64();

@@ -359,7 +359,12 @@ fn filled_rows_are_dealt_to_those_threads_that_have_the_fewest_accesses_besides(
                 );
             }
         }
-        let without = Map { lambda: spec.map.clone().unwrap().lambda, beside: Vec::new(), staged: None };
+        let without = Map {
+            lambda: spec.map.clone().unwrap().lambda,
+            beside: Vec::new(),
+            staged: None,
+            left_out: None,
+        };
         let nan = coulis_ir::NanPolicy::Ignore;
         let reducer = coulis_ir::Reducer { nan, ..spec.reducer.clone() };
         let ignoring =

@@ -100,7 +100,7 @@ fn map(shape: &[i64], axes: &[usize]) -> (Spec, Vec<Vec<i64>>) {
         map: Lambda { params: vec![kept, most], body: vec![less] },
     };
     let lambda = Lambda { params, body: vec![square - largest.expr()] };
-    let map = Some(Map { lambda, beside: Vec::new(), staged: Some(staged) });
+    let map = Some(Map { lambda, beside: Vec::new(), staged: Some(staged), left_out: None });
     let outputs = vec![OutputSpec::plain(DType::I64)];
     let values = elements(shape);
     let folded = plain_fold(shape, axes, &values);

@@ -50,7 +50,7 @@ struct Args {
     /// Statistics, for the plan of a reduction
     #[arg(long, value_name = "LIST", value_parser = names)]
     ops: Option<Names>,
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["ops", "keepdims", "where_"], help = super::normalize::ops())]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["ops", "keepdims"], help = super::normalize::ops())]
     op: Option<String>,
     #[command(flatten)]
     normalization: NormalizationArgs,
@@ -70,7 +70,7 @@ fn run(args: &Args) -> Result<(), Failure> {
         return Err(Error::user("cli/op", format!("{flag} belongs to --op NAME, which is not given")).into());
     }
     let request = match (&args.ops, &args.op) {
-        (Some(ops), _) => args.reduction.on(args.request.request(ops)?)?,
+        (Some(ops), _) => args.reduction.on(args.request.request(ops)?),
         (None, Some(op)) => args.normalization.on(args.request.request(&Names(Vec::new()))?, op)?,
         (None, None) => {
             if let ([file], true) = (&args.request.files[..], is_kernel) {

@@ -22,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   coulis normalize x.npy --op softmax --axis -1 --out y.npy
   coulis normalize x.npy --op layer_norm --axis -1 --set eps=1e-6 --beside weight=w.npy
+  coulis normalize scores.npy --op softmax --axis -1 --where mask.npy --out y.npy
   coulis normalize images.npy --op batch_norm --axis 0,2,3 --format json
   coulis normalize x.npy --op rms_norm --axis -1 --plan    the schedule, to be edited
   coulis normalize x.npy --op softmax --axis -1 --kernel --arch sm_90a | coulis lower - --arch sm_90a --target cuda --emit cuda";

@@ -93,7 +93,7 @@ impl ShownArgs {
 
 fn run(args: &Args) -> Result<(), Failure> {
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
-    let request = args.target.on(args.reduction.on(args.request.request(&args.ops)?)?, "reduce")?;
+    let request = args.target.on(args.reduction.on(args.request.request(&args.ops)?), "reduce")?;
     let inputs = args.request.inputs()?;
     if let Some(text) = args.shown.text(&inputs, &request)? {
         return answer(&text);

@@ -198,7 +198,7 @@ pub(super) mod tests {
                 .unwrap();
         let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
         let of = find_normalization(name).unwrap().build(&request).unwrap();
-        let map = Map { lambda: of.map, beside: Vec::new(), staged: of.staged };
+        let map = Map { lambda: of.map, beside: Vec::new(), staged: of.staged, left_out: None };
         Spec::new(problem, vec![dtype], false, of.reducer, vec![OutputSpec::plain(dtype)], Some(map))
     }
 

@@ -15,6 +15,7 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
         BesideEntry { name: "bias", along: Along::Kept, meaning: "what is added to them" },
     ],
     takes_ddof: true,
+    left_out: None,
     example: ">>> import coulis, numpy as np\n\
               >>> coulis.batch_norm(np.array([[1.0, 10.0], [3.0, 30.0]]), axis=0, eps=0)\n\
               array([[-1., -1.],\n       [ 1.,  1.]])",

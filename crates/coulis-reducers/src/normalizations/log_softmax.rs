@@ -13,7 +13,8 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     summary: "Elements less the logarithm of the sum of the row's exponentials.",
     details: "Computed as `(x - shift) - log(sum(exp(x - shift)))`, shift and sum being the state of `logsumexp`; on a CPU, of \
               rows and columns that near caches hold, the greatest and a sum of their own. A row that \
-              holds NaN or +inf, or nothing but -inf, gives NaN; -inf beside finite elements gives -inf. Integers of 64 \
+              holds NaN or +inf, or nothing but -inf, gives NaN; -inf beside finite elements gives -inf, and so does an element that `where` \
+              leaves out. Integers of 64 \
               bits are subtracted before anything is rounded, and so are elements where the result is scaled or of \
               `float64`: what `float32` does not hold is no infinity then. The error is at most \
               `40 * eps * (1 + |x - shift| / 16 + log(sum))`, with `eps` of `float32` for elements of at most 32 bits, \
@@ -21,6 +22,7 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     parameters: &[],
     beside: &[],
     takes_ddof: false,
+    left_out: Some(f64::NEG_INFINITY),
     example: ">>> import coulis, numpy as np\n\
               >>> coulis.log_softmax(np.array([1000.0, -1000.0]))\n\
               array([    0., -2000.])",

@@ -16,7 +16,7 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
               that no other exceeds by more than 2, or 2 more for each time that parts of the row were brought together; \
               on a CPU, of rows and columns that near caches hold, the greatest and a sum of their own, so that each exponential is taken once. \
-              A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
+              A row that holds NaN or +inf, or nothing but -inf, gives NaN. An element that `where` leaves out gives 0, whatever else its row holds. \
               Integers of 64 bits are subtracted before anything is rounded. Where the result is scaled or of `float64`, \
               so is the exponential: what `float32` does not hold is not 0 then. The error is at most \
               `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of at most 32 \
@@ -24,6 +24,7 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     parameters: &[],
     beside: &[],
     takes_ddof: false,
+    left_out: Some(0.0),
     example: ">>> import coulis, numpy as np\n\
               >>> coulis.softmax(np.array([[0.0, 0.0, -np.inf]]))\n\
               array([[0.5, 0.5, 0. ]])",

@@ -219,8 +219,19 @@ impl Prepared {
     /// Whether a result may be of no element at all, so that it is to be looked at after the run.
     pub fn may_be_empty(&self) -> bool {
         let call = &self.0.call;
-        call.normalization.is_none()
-            && (call.spec.mask || call.spec.reducer.nan == coulis_ir::NanPolicy::Ignore)
+        match &call.normalization {
+            Some(normalization) => call.spec.mask && normalization.refuses_empty.is_some(),
+            None => call.spec.mask || call.spec.reducer.nan == coulis_ir::NanPolicy::Ignore,
+        }
+    }
+
+    /// The arrays of a call in the order in which a launch takes them: those that are folded, the mask if there is one, and those beside
+    /// the elements.
+    pub fn as_read<T>(&self, mut given: Vec<T>, mask: Option<T>) -> Vec<T> {
+        if let Some(mask) = mask {
+            given.insert(self.0.call.spec.inputs.len().min(given.len()), mask);
+        }
+        given
     }
 
     /// Refuses positions and extrema of nothing, which only show after the run. `shape` is the first input's; the

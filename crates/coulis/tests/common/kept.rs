@@ -83,7 +83,8 @@ fn spec_of(name: &str, info: &ArrayInfo, axes: &[i64]) -> Spec {
     let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
     let normalization = find_normalization(name).unwrap().build(&request).unwrap();
     let outputs = vec![OutputSpec::plain(normalization.result.dtype)];
-    let map = Some(Map { lambda: normalization.map.clone(), beside: Vec::new(), staged: None });
+    let map =
+        Some(Map { lambda: normalization.map.clone(), beside: Vec::new(), staged: None, left_out: None });
     Spec::new(problem, vec![dtype], false, normalization.reducer, outputs, map)
 }
 

@@ -15,6 +15,8 @@ pub struct Case {
     /// Numbers, by name.
     pub set: Vec<(&'static str, f64)>,
     pub nan: NanPolicy,
+    /// Which elements take part, broadcast to the shape of the array.
+    pub where_: Option<Array>,
     pub alpha: f64,
     pub prior: Option<Array>,
     pub out: Option<DType>,
@@ -32,6 +34,7 @@ impl Case {
             beside: Vec::new(),
             set: Vec::new(),
             nan: NanPolicy::Propagate,
+            where_: None,
             alpha: 1.0,
             prior: None,
             out: None,
@@ -50,6 +53,7 @@ impl Case {
         let mut request = Request::normalizing(normalize).over(&axes);
         request.device = device.clone();
         request.nan = self.nan;
+        request.where_.clone_from(&self.where_);
         request.threads = Some(self.threads);
         request.plan.clone_from(&self.plan);
         if self.alpha != 1.0 {
@@ -147,6 +151,15 @@ impl Case {
         // What variances err by at the very worst, these rows do not reach.
         let factor = bound.factor.min(1024.0) * bound.eps;
         let tiny = if bound.eps > 1e-10 { 2f64.powi(-148) } else { 1e-322 };
+        let mask = self.where_.as_ref().map(|mask| (mask.shape(), values(mask)));
+        let takes_part = |at: usize| {
+            mask.as_ref().is_none_or(|(own, flags)| {
+                let index = index(at);
+                let along = own.iter().zip(&index[index.len() - own.len()..]);
+                let place = along.fold(0, |place, (n, i)| place * n + if *n == 1 { 0 } else { *i });
+                flags[place as usize] != 0.0
+            })
+        };
         let mut results = vec![(f64::NAN, 0.0); all.len()];
         for places in rows.values() {
             let row: Vec<f64> = places.iter().map(|&at| all[at]).collect();
@@ -160,10 +173,11 @@ impl Case {
                     (*name, places.iter().map(of).collect())
                 })
                 .collect();
-            let exact = entry.reference(&given, &row, &beside);
+            let takes_part = |position: usize| takes_part(places[position]);
+            let exact = entry.reference(&given, &row, &beside, &takes_part);
             let float = |values: &[f64]| values.iter().map(|v| Value::Float(*v)).collect::<Vec<Value>>();
             let of_beside: Vec<Vec<Value>> = beside.iter().map(|(_, values)| float(values)).collect();
-            let scales = in_float64.evaluate(&float(&row), &of_beside).unwrap();
+            let scales = in_float64.evaluate(&float(&row), &of_beside, &takes_part).unwrap();
             for ((&at, exact), (_, scale)) in places.iter().zip(exact).zip(scales) {
                 results[at] = (exact, factor * if scale.is_finite() { scale } else { 0.0 } + tiny);
             }
