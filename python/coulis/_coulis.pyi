@@ -82,6 +82,7 @@ def normalize(
     device: Any = None,
     stream: Any = None,
     plan: Any = None,
+    prologue: Any = None,
 ) -> Any:
     """The result of a normalization; `coulis.softmax` and its relatives call it."""
 

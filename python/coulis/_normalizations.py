@@ -167,11 +167,11 @@ def _options(entry):
         lines += ["normalized_shape : tuple of int", "    The lengths of the last axes, which a row then has, in place of `axis`."]
     lines += WORDS_OF_WHERE
     ddof = "`ddof`, " if entry.takes_ddof else ""
-    return lines + ["**options", f"    {ddof}`dtype`, `acc_dtype`, `nan`, `alpha`, `beta`, `out`, `device`, `stream`, `plan`, as in `coulis.reduce`."]
+    return lines + ["**options", f"    {ddof}`dtype`, `acc_dtype`, `nan`, `alpha`, `beta`, `out`, `device`, `stream`, `plan`, `prologue`, as in `coulis.reduce`."]
 
 
 _WORDS = {
-    "x": "x : array\n    Any array that `coulis.reduce` takes.",
+    "x": "x : array, or tuple of arrays\n    Any array that `coulis.reduce` takes; the arrays of a `prologue`.",
     "options": _options,
     "result": ["array", "    Of the library, shape and type of `x`; float64 for integers."],
     "examples": lambda entry: ["", "Examples", "--------", entry.example],

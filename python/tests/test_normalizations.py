@@ -68,6 +68,33 @@ def test_elements_under_a_mask_take_no_part_in_the_statistics(name, axis, shape)
             assert np.isnan(result).all()
 
 
+def test_what_is_mapped_may_be_made_of_several_arrays():
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=(4, 9, 17)).astype(np.float32), rng.normal(size=(9, 1)).astype(np.float32)
+    add = lambda v, w: v * 0.5 + w  # noqa: E731
+    made = x * np.float32(0.5) + y
+    for name in ["softmax", "layer_norm"]:
+        for axis in (-1, 0, (1, 2)):
+            found = getattr(coulis, name)((x, y), axis, prologue=add)
+            np.testing.assert_allclose(found, composed(name, made, axis), rtol=2e-5, atol=2e-6)
+    weight = rng.normal(size=17)
+    np.testing.assert_allclose(
+        coulis.rms_norm((x, y), weight=weight, eps=0.5, prologue=add), composed("rms_norm", made, -1, weight, eps=0.5), rtol=2e-5, atol=2e-6
+    )
+    half = x.astype(np.float16)
+    found = coulis.softmax(half, prologue=lambda v: v * 8.0)
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, composed("softmax", half.astype(float) * 8, -1), rtol=2e-3, atol=1e-7)
+    plan = coulis.plan((x, x), "softmax", -1, prologue=add)
+    np.testing.assert_array_equal(plan((x, x)), coulis.softmax((x, x), prologue=add))
+    with pytest.raises(ValueError, match="2 arrays are given, and `softmax` reads 1"):
+        coulis.softmax((x, x))
+    with pytest.raises(ValueError, match=r"`softmax` is of 1 value\(s\), and the prologue gives 2"):
+        coulis.softmax(x, prologue=lambda v: (v, v))
+    two = coulis.normalization(map=lambda v, w, dot: v * w / dot, statistics=["dot"], name="share")
+    np.testing.assert_allclose(two(x, prologue=lambda v: (v, v + 1.0)), x * (x + 1) / (x * (x + 1)).sum(-1, keepdims=True), rtol=1e-4)
+
+
 def test_a_mask_of_a_map_is_of_bools_and_fits():
     x = np.ones((3, 4))
     with pytest.raises(ValueError, match="`where` is to be of bool"):
@@ -285,6 +312,6 @@ def test_nulls_beside_the_elements_are_refused_of_a_call_that_was_made_before_to
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     whole = pa.array([1.0, 2.0, 3.0], pa.float32())
     coulis.layer_norm(x, weight=whole)
-    with pytest.raises(ValueError, match="beside the elements has nulls"):
+    with pytest.raises(ValueError, match="an array has nulls, of which a map has no result"):
         coulis.layer_norm(x, weight=pa.array([1.0, None, 3.0], pa.float32()))
     np.testing.assert_array_equal(coulis.layer_norm(x, weight=whole), coulis.layer_norm(x, weight=np.array(whole)))

@@ -279,7 +279,7 @@ def test_nulls_of_arrow_take_no_part_wherever_they_stand():
     mask = pa.Array.from_buffers(pa.bool_(), 3, [pa.py_buffer(bytes([0b101])), under])
     assert coulis.sum(ones, where=mask) == 1
     assert coulis.dot(ones, w, where=mask) == 1
-    with pytest.raises(ValueError, match="beside the elements has nulls"):
+    with pytest.raises(ValueError, match="an array has nulls, of which a map has no result"):
         coulis.layer_norm(np.ones((2, 3), np.float32), weight=w)
 
 

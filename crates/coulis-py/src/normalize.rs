@@ -75,9 +75,9 @@ pub fn numbers_of(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(Strin
 #[pyfunction]
 #[pyo3(signature = (x, name, axis=None, beside=None, parameters=None, *, r#where=None, nan=NanPolicy::Propagate, ddof=0.0,
     acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=false, reproducible=false, device=None, stream=None,
-    plan=None), text_signature = "(x, name, axis=None, beside=None, parameters=None, *, where=None, nan='propagate', \
+    plan=None, prologue=None), text_signature = "(x, name, axis=None, beside=None, parameters=None, *, where=None, nan='propagate', \
     ddof=0.0, acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=False, reproducible=False, device=None, \
-    stream=None, plan=None)")]
+    stream=None, plan=None, prologue=None)")]
 #[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
 fn normalize<'py>(
     py: Python<'py>,
@@ -99,13 +99,16 @@ fn normalize<'py>(
     #[pyo3(from_py_with = options::device)] device: Option<DeviceChoice>,
     stream: Option<&Bound<'py, PyAny>>,
     plan: Option<&Bound<'py, PyAny>>,
+    prologue: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let own = name.cast::<OwnNormalization>().ok().map(Bound::get);
     let (listed, mut inputs) = (listed(name)?, inputs_of(x, None)?);
-    if own.is_none() && inputs.len() > 1 {
+    let prologue = prologue.filter(|given| !given.is_none());
+    if own.is_none() && prologue.is_none() && inputs.len() > 1 {
         let message = format!("{} arrays are given, and `{}` reads 1", inputs.len(), listed.name());
         return Err(PyValueError::new_err(message));
     }
+    let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
     let mut settings =
         NormalizeSettings { parameters: numbers_of(parameters)?, ..NormalizeSettings::default() };
     for (name, array) in beside.into_iter().flat_map(|b| b.iter()).filter(|(_, array)| !array.is_none()) {
@@ -128,15 +131,19 @@ fn normalize<'py>(
         plan,
     };
     let are_whole = inputs.iter().all(|input| input.valid.is_none());
-    let is_plain = options.are_plain() && own.is_none() && r#where.is_none() && device.is_none() && are_whole;
+    let is_plain = options.are_plain()
+        && own.is_none()
+        && r#where.is_none()
+        && prologue.is_none()
+        && device.is_none()
+        && are_whole;
     let order = order_of(&inputs[0], out)?;
     let wanted = Wanted { ops: name, axis, keepdims: false, order, map: Some(&settings) };
     if is_plain && let Some(known) = recent::find(&wanted, &inputs) {
         return Call::plain(inputs).run(py, &known, out, stream);
     }
     let ops = Ops::named(listed.name());
-    let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
-    let mut request = options.request(py, &ops, &dtypes)?;
+    let mut request = options.request_with(prologue, py, &ops, &dtypes)?;
     request.ops.clear();
     request.order = order;
     request.normalize = Some(with_settings(listed, &settings));

@@ -15,7 +15,7 @@ use crate::options::{self, Ops, Options, axes, device_of};
 use crate::outside;
 use crate::own_normalization::OwnNormalization;
 use crate::recent::NormalizeSettings;
-use crate::reduce::{chosen_by, inputs as inputs_of, mask_of};
+use crate::reduce::{chosen_by, inputs as inputs_of, mask_of, nulls_of_a_map};
 
 /// Registers `plan_of` and `bench_of`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -144,6 +144,7 @@ fn plan_of<'py>(
     if let (None, [one]) = (&prologue, &infos[..]) {
         infos = vec![one.clone(); own.map_or_else(|| ops.n_inputs(), OwnNormalization::n_inputs)];
     }
+    let dtypes: Vec<DType> = infos.iter().map(|info| info.dtype).collect();
     let normalize = match map {
         Some((normalize, beside, parameters)) => {
             let (names, arrays): (Vec<String>, Vec<Described>) = beside.into_iter().unzip();
@@ -152,7 +153,6 @@ fn plan_of<'py>(
         }
         None => None,
     };
-    let dtypes: Vec<DType> = infos.iter().map(|info| info.dtype).collect();
     let mut request = read.request_with(prologue.as_ref(), py, &ops, &dtypes)?;
     if normalize.is_some() {
         request.ops.clear();
@@ -160,6 +160,9 @@ fn plan_of<'py>(
     request.normalize = normalize;
     request.device = on;
     request.order = Order::OfInput;
+    if request.normalize.is_some() && !valid.is_empty() {
+        return Err(nulls_of_a_map());
+    }
     let mask = mask_of(get("where")?.as_ref())?;
     // SAFETY: the mask is kept to the end of this function, and the request does not leave it.
     request.where_ = unsafe { chosen_by(mask.as_ref(), valid.iter())? };

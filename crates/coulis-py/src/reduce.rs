@@ -246,14 +246,10 @@ impl<'py> Call<'py> {
             }
         }
         request.device = chosen(place, on)?;
-        if request.normalize.is_some()
-            && let Some(at) = inputs.iter().position(|input| input.valid.is_some())
-        {
-            let what = if at == 0 { "the array" } else { "an array beside the elements" };
-            let message = format!("{what} has nulls, for which there is no value; fill them first");
-            return Err(PyValueError::new_err(message));
-        }
         let valid = inputs.iter().filter_map(|input| input.valid.as_ref());
+        if request.normalize.is_some() && valid.clone().next().is_some() {
+            return Err(nulls_of_a_map());
+        }
         // SAFETY: the call keeps the mask, and the request does not leave the call.
         request.where_ = unsafe { chosen_by(mask.as_ref(), valid)? };
         Ok(Call { inputs, mask, chosen: request.where_.clone(), place })
@@ -547,6 +543,11 @@ fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
         stream.get_type().name()?
     );
     Err(PyTypeError::new_err(message))
+}
+
+/// Of a null a map has no result.
+pub fn nulls_of_a_map() -> PyErr {
+    PyValueError::new_err("an array has nulls, of which a map has no result; fill them first")
 }
 
 /// Elements that are valid and chosen.

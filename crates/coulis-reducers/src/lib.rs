@@ -23,6 +23,7 @@ pub mod scalar;
 mod shape;
 mod staged;
 mod user;
+mod user_normalization;
 mod wide_state;
 
 pub use catalogue::{CATALOGUE, find};
@@ -30,12 +31,13 @@ pub use docs::docs_page;
 pub use entry::{Empty, Entry, ReducerError, ReducerRequest, UnknownReducer, compute_dtype, widened_dtype};
 pub use laws::{ClaimError, Law, Refuted, commutes_on_ties, spot_check};
 pub use normalization::{
-    Along, Beside, BesideEntry, MapBound, MapFn, Normalization, NormalizationEntry, NormalizationError,
-    NormalizationRequest, Parameter, UserNormalization,
+    Along, Beside, BesideEntry, MapBound, Normalization, NormalizationEntry, NormalizationError,
+    NormalizationRequest, Parameter,
 };
 pub use normalizations::{NORMALIZATIONS, find_normalization};
 pub use places::{NO_PLACE, placed_combine, with_places};
 pub use product::{Part, Product, ProductError, product};
 pub use staged::Staged;
 pub use user::{Combine, Finish, Lift, UserReducer, UserReducerError, comm_reducer};
+pub use user_normalization::{MapFn, UserNormalization};
 pub use wide_state::{WideState, accumulating};

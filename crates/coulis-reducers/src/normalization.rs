@@ -6,8 +6,6 @@
 //! N1; J. L. Ba, J. R. Kiros and G. E. Hinton, "Layer normalization", 2016; M. Milakov and N. Gimelshein, "Online
 //! normalizer calculation for softmax", 2018.
 
-use std::sync::Arc;
-
 use coulis_ir::eval::{EvalError, Value, eval_expr, eval_lambda};
 use coulis_ir::visit::uses_any;
 use coulis_ir::{DType, Expr, Field, Lambda, NanPolicy, Reducer, Var};
@@ -112,14 +110,21 @@ pub struct NormalizationRequest {
     /// Whether results are scaled before they are rounded, or rounded to `float64`. The map gives them in
     /// `float64` then, where what is beyond the range of `float32` is no infinity.
     pub wide: bool,
+    /// Type of the result where it does not follow from what is folded, as of narrow elements that a prologue widens.
+    pub result: Option<DType>,
 }
 
 impl NormalizationRequest {
+    /// The type of the result unless another is asked for: that of the elements, `float64` of integers.
+    fn result_dtype(&self) -> DType {
+        self.result.unwrap_or_else(|| statistic_result(&self.fold))
+    }
+
     /// The number of that name: the one that is given, or the default of those that are declared.
     pub fn parameter(&self, declared: &[Parameter], name: &str) -> f64 {
         let given = self.parameters.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
         let default = || declared.iter().find(|p| p.name == name).and_then(|p| p.default);
-        given.or_else(default).unwrap_or_else(|| epsilon(statistic_result(&self.fold)))
+        given.or_else(default).unwrap_or_else(|| epsilon(self.result_dtype()))
     }
 }
 
@@ -227,6 +232,28 @@ impl Normalization {
     /// that does not.
     pub fn flagged(&self) -> Option<Reducer> {
         flagged::of_one(&self.reducer)
+    }
+
+    /// The same of what `map` gives of the elements, in place of the elements.
+    #[must_use]
+    pub fn of_mapped(self, map: &Lambda) -> Normalization {
+        let of_elements = |of: Lambda| -> Lambda {
+            let behind = &of.params[map.body.len()..];
+            let args: Vec<Expr> = map.body.iter().cloned().chain(behind.iter().map(Var::expr)).collect();
+            Lambda { params: map.params.iter().chain(behind).cloned().collect(), body: of.apply(&args) }
+        };
+        let staged = self.staged.map(|staged| Staged {
+            first: staged.first.of_mapped(map),
+            kept: of_elements(staged.kept),
+            ..staged
+        });
+        Normalization {
+            reducer: self.reducer.of_mapped(map),
+            bound: self.bound.map(|bound| MapBound { scale: of_elements(bound.scale), ..bound }),
+            map: of_elements(self.map),
+            staged,
+            ..self
+        }
     }
 
     /// The results of a row by this definition, evaluated expression by expression, and the scale of each one's error
@@ -354,7 +381,7 @@ pub(crate) struct Draft {
 }
 
 impl<'a> Parts<'a> {
-    fn new(
+    pub(crate) fn new(
         name: &str,
         request: &'a NormalizationRequest,
         beside: Vec<Beside>,
@@ -454,7 +481,7 @@ impl<'a> Parts<'a> {
         (Var::new(name, self.compute()), value.cast(self.compute()))
     }
 
-    fn finish(self, draft: Draft) -> Result<Normalization, NormalizationError> {
+    pub(crate) fn finish(self, draft: Draft) -> Result<Normalization, NormalizationError> {
         let Draft { reducer, rows, row_vars, value, staged, bound } = draft;
         let value = if self.request.wide { value.cast(DType::F64) } else { value };
         if !value.dtype().is_float() || value.lanes() != 1 {
@@ -480,7 +507,7 @@ impl<'a> Parts<'a> {
         let finish = Lambda { params: reducer.finish.params.clone(), body: rows };
         let eps = if self.compute() == DType::F32 { EPS32 } else { f64::EPSILON };
         Ok(Normalization {
-            result: Field { name: self.name.clone(), dtype: statistic_result(&self.request.fold) },
+            result: Field { name: self.name.clone(), dtype: self.request.result_dtype() },
             reducer: Reducer { name: self.name.clone(), finish, results, ..reducer },
             beside: self.beside.into_iter().map(|(array, _)| array).collect(),
             bound: bound.map(|(factor, scale)| MapBound {
@@ -515,64 +542,5 @@ fn epsilon(dtype: DType) -> f64 {
         | DType::U16
         | DType::U32
         | DType::U64 => f64::EPSILON,
-    }
-}
-
-/// The expression of an element's result: of the elements (one an input), the results of the statistics, and the arrays
-/// beside them, all in the type in which the map computes.
-pub type MapFn = dyn Fn(&[Expr], &[Expr], &[Expr]) -> Expr + Send + Sync;
-
-/// A normalization of the caller's own: an expression over the element, finished statistics of its row, and further arrays.
-#[derive(Clone)]
-pub struct UserNormalization {
-    /// Name of the result.
-    pub name: String,
-    /// Statistics of the catalogue that the map reads, in the order in which it gets their results.
-    pub statistics: Vec<String>,
-    /// Arrays beside the elements and the axes that they have; all are to be given.
-    pub beside: Vec<(String, Along)>,
-    /// The result of an element that a mask leaves out; `None` where that is mapped as others are.
-    pub left_out: Option<f64>,
-    /// The result of one element.
-    pub map: Arc<MapFn>,
-}
-
-impl std::fmt::Debug for UserNormalization {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "UserNormalization({} of {})", self.name, self.statistics.join(", "))
-    }
-}
-
-impl UserNormalization {
-    /// The normalization for elements of these types; `beside` are the types of the arrays beside them, in order.
-    pub fn build(
-        &self,
-        fold: &ReducerRequest,
-        beside: &[DType],
-    ) -> Result<Normalization, NormalizationError> {
-        let declared = self.beside.iter().zip(beside);
-        let beside: Vec<Beside> = declared
-            .map(|((name, along), dtype)| Beside { name: name.clone(), along: *along, dtype: *dtype })
-            .collect();
-        let given = beside.iter().map(|e| (e.name.clone(), e.dtype)).collect();
-        let request =
-            NormalizationRequest { fold: fold.clone(), parameters: Vec::new(), beside: given, wide: false };
-        let parts = Parts::new(&self.name, &request, beside, &[]);
-        let names: Vec<&str> = self.statistics.iter().map(String::as_str).collect();
-        let (reducer, results) = parts.statistics(&names)?;
-        let rows: Vec<(Var, Expr)> =
-            results.into_iter().enumerate().map(|(i, e)| parts.row(&format!("s{i}"), e)).collect();
-        let (row_vars, rows): (Vec<Var>, Vec<Expr>) = rows.into_iter().unzip();
-        let elements: Vec<Expr> = (0..fold.inputs.len()).map(|i| parts.element(i)).collect();
-        let statistics: Vec<Expr> = row_vars.iter().map(Var::expr).collect();
-        let beside: Vec<Expr> = self.beside.iter().filter_map(|(name, _)| parts.beside(name)).collect();
-        let value = (self.map)(&elements, &statistics, &beside);
-        let made = parts.finish(Draft { reducer, rows, row_vars, value, staged: None, bound: None })?;
-        let mut refuses_empty = None;
-        for name in names {
-            let entry = find(name)?;
-            refuses_empty = refuses_empty.or(entry.has_no_value_of_none().then_some(entry.name));
-        }
-        Ok(Normalization { left_out: self.left_out, refuses_empty, ..made })
     }
 }

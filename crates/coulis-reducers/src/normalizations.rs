@@ -34,6 +34,7 @@ mod tests {
             parameters: Vec::new(),
             beside: Vec::new(),
             wide: false,
+            result: None,
         }
     }
 

@@ -93,6 +93,7 @@ mod tests {
                     parameters: Vec::new(),
                     beside: Vec::new(),
                     wide: false,
+                    result: None,
                 };
                 let normalization = entry.build(&request).unwrap();
                 let (Some(staged), Some(bound)) = (&normalization.staged, &normalization.bound) else {
@@ -130,7 +131,8 @@ mod tests {
     fn are_left_to_one_fold(name: &str) {
         let entry = crate::find_normalization(name).unwrap();
         let is_staged = |fold: ReducerRequest, wide: bool| {
-            let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide };
+            let request =
+                NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide, result: None };
             entry.build(&request).unwrap().staged.is_some()
         };
         let plain = ReducerRequest::new(&[DType::F32]);

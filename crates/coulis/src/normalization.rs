@@ -9,7 +9,7 @@ use std::sync::Arc;
 use coulis_io::Array;
 use coulis_ir::args::ArrayInfo;
 use coulis_ir::print::{print_expr, print_reducer};
-use coulis_ir::{DType, Lambda};
+use coulis_ir::{DType, Expr, Lambda};
 use coulis_plan::{Map, OutputSpec, Problem, Spec};
 use coulis_reducers::{
     Along, Normalization, NormalizationEntry, NormalizationRequest, Product, UserNormalization,
@@ -17,6 +17,7 @@ use coulis_reducers::{
 };
 
 use crate::error::Error;
+use crate::prologue::{Prologue, with_narrow_values};
 use crate::reduce::{self, Call, machine_request};
 use crate::request::Request;
 
@@ -107,25 +108,27 @@ impl Normalize {
         }
     }
 
-    /// `wide` as in [`NormalizationRequest`]; one's own maps give what they give.
+    /// `wide` and `result` as in [`NormalizationRequest`]; one's own maps give what they give.
     pub(crate) fn build(
         &self,
         fold: &coulis_reducers::ReducerRequest,
         beside: &[DType],
         wide: bool,
+        result: Option<DType>,
     ) -> Result<Normalization, Error> {
         match &self.which {
             Which::Listed(entry) => {
                 let parameters = self.parameters.iter().map(|(n, v)| (n.clone(), *v)).collect();
                 let beside = self.beside.iter().cloned().zip(beside.iter().copied()).collect();
-                Ok(entry.build(&NormalizationRequest { fold: fold.clone(), parameters, beside, wide })?)
+                let fold = fold.clone();
+                Ok(entry.build(&NormalizationRequest { fold, parameters, beside, wide, result })?)
             }
             Which::Own(own) => {
                 if let Some(name) = self.parameters.keys().next() {
                     let message = format!("`{}` is your own and takes no parameter `{name}`", own.name);
                     return Err(Error::user("normalize/parameter", message));
                 }
-                Ok(own.build(fold, beside)?)
+                Ok(own.build(fold, beside, result)?)
             }
         }
     }
@@ -142,7 +145,8 @@ impl Request {
 pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normalize) -> Result<Call, Error> {
     let name = normalize.name();
     check_options(request, normalize)?;
-    let n_inputs = normalize.n_inputs()?;
+    let n_values = normalize.n_inputs()?;
+    let n_inputs = request.prologue.as_ref().map_or(n_values, Prologue::n_inputs);
     let wanted = n_inputs + normalize.beside.len();
     if inputs.len() != wanted {
         let beside = normalize.beside.join(", ");
@@ -154,19 +158,37 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
         return Err(Error::user("normalize/input", message));
     }
     let (folded, beside) = inputs.split_at(n_inputs);
-    let dtypes: Vec<DType> = folded.iter().map(|a| a.dtype).collect();
+    let read: Vec<DType> = folded.iter().map(|a| a.dtype).collect();
+    let prologue =
+        request.prologue.as_ref().map(|prologue| prologue.build(&read, request.acc_dtype)).transpose()?;
+    if let Some(map) = prologue.as_ref().filter(|map| map.body.len() != n_values) {
+        let message =
+            format!("`{name}` is of {n_values} value(s), and the prologue gives {}", map.body.len());
+        return Err(Error::user("normalize/prologue", message));
+    }
+    let prologue = prologue.map(|map| with_narrow_values(map, Some).0);
+    // What is folded is the elements, or what the prologue makes of them.
+    let dtypes = match &prologue {
+        Some(map) => map.body.iter().map(Expr::dtype).collect(),
+        None => read.clone(),
+    };
     let reducer_request = coulis_reducers::ReducerRequest {
-        inputs: dtypes.clone(),
+        nan: reduce::nan_of(&dtypes, request),
+        inputs: dtypes,
         acc: request.acc_dtype,
         ddof: request.ddof,
-        nan: reduce::nan_of(&dtypes, request),
         ..machine_request(&inputs[0], request)
     };
     let beside_dtypes: Vec<DType> = beside.iter().map(|a| a.dtype).collect();
     let own = |map: &BTreeMap<String, f64>, plain: f64| of(map, name).unwrap_or(plain) != plain;
     let is_scaled = own(&request.alpha, 1.0) || own(&request.beta, 0.0);
     let wide = is_scaled || of(&request.out_dtypes, name) == Some(DType::F64);
-    let normalization = normalize.build(&reducer_request, &beside_dtypes, wide)?;
+    let result = prologue.as_ref().and_then(|_| reduce::narrow_result(&read));
+    let plain = normalize.build(&reducer_request, &beside_dtypes, wide, result)?;
+    let normalization = match &prologue {
+        Some(map) => plain.clone().of_mapped(map),
+        None => plain.clone(),
+    };
     let named = named_axes(request, inputs[0].shape.len());
     let axes = coulis_plan::problem::resolve_axes(named, inputs[0].shape.len())?;
     let placed = beside.iter().zip(&normalization.beside);
@@ -184,11 +206,14 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
         staged: normalization.staged.clone().filter(|_| mask.is_none()),
         left_out: normalization.left_out,
     };
-    let mut spec = Spec::new(problem, dtypes, mask.is_some(), reducer.clone(), outputs, Some(map));
+    let mut spec = Spec::new(problem, read, mask.is_some(), reducer.clone(), outputs, Some(map));
     if reduce::pays_to_tell(&spec, &reducer, request)
-        && let Some(flagged) = normalization.flagged()
+        && let Some(flagged) = plain.flagged()
     {
-        spec = spec.with_flags(flagged);
+        spec = spec.with_flags(match &prologue {
+            Some(map) => flagged.of_mapped(map),
+            None => flagged,
+        });
     }
     Ok(Call {
         statistics: Vec::new(),
@@ -197,7 +222,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
         reducer_request,
         inits: Vec::new(),
         names: vec![name.to_owned()],
-        prologue: None,
+        prologue,
         normalization: Some(normalization),
     })
 }
@@ -208,9 +233,6 @@ fn check_options(request: &Request, normalize: &Normalize) -> Result<(), Error> 
     let name = normalize.name();
     if let Some(op) = request.ops.first() {
         return refused(format!("a request gives statistics or `{name}`, not both; `{op}` is asked for too"));
-    }
-    if request.prologue.is_some() {
-        return Err(Error::unsupported("normalize/prologue", format!("`{name}` of a prologue is not there")));
     }
     if request.keepdims {
         return refused(format!("`{name}` keeps every axis as it is; there is no `keepdims`"));

@@ -78,6 +78,11 @@ impl Prologue {
         coulis_reducers::widened_dtype(input, acc_dtype)
     }
 
+    /// Number of arrays that it reads.
+    pub(crate) fn n_inputs(&self) -> usize {
+        self.n_inputs
+    }
+
     /// The map of inputs of these types.
     pub(crate) fn build(&self, inputs: &[DType], acc_dtype: Option<DType>) -> Result<Lambda, Error> {
         let refused = |message: String| Err(Error::user("reduce/prologue", message));

@@ -359,77 +359,6 @@ fn a_normalization_of_ones_own_reads_statistics_and_arrays() {
 }
 
 #[test]
-fn what_a_mask_leaves_out_is_not_folded() {
-    let x =
-        Array::from_slice(&[3, 3], &[1f32, 1.0, f32::NAN, 3.0, f32::INFINITY, 5.0, 7.0, 8.0, 9.0]).unwrap();
-    let mask = array(DType::Bool, &[3, 3], &[1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
-    let of = |normalize: Normalize, device: &DeviceChoice| {
-        let request =
-            Request { device: device.clone(), where_: Some(mask.clone()), ..Request::normalizing(normalize) };
-        values(&coulis::reduce::run(std::slice::from_ref(&x), &request.over(&[1])).unwrap().results[0].array)
-    };
-    let named = |name: &str| Normalize::named(name).unwrap();
-    for device in [EXECUTED, SIMULATED] {
-        // What is left out is 0 of softmax and -inf of its logarithm, also in a row of which nothing takes part.
-        let softmax = of(named("softmax"), &device);
-        assert_eq!((&softmax[..3], &softmax[6..]), (&[0.5, 0.5, 0.0][..], &[0.0; 3][..]));
-        let log_softmax = of(named("log_softmax"), &device);
-        assert_eq!(
-            log_softmax[4..],
-            [f64::NEG_INFINITY, log_softmax[5]].into_iter().chain([f64::NEG_INFINITY; 3]).collect::<Vec<_>>()
-                [..]
-        );
-        // The norms give what becomes of it by the statistics of the others: of the second row a mean of 4 and a deviation of 1.
-        let layer_norm = of(named("layer_norm").with("eps", 0.0), &device);
-        assert_eq!(layer_norm[3..6], [-1.0, f64::INFINITY, 1.0]);
-        assert!(layer_norm[2].is_nan() && layer_norm[6..].iter().all(|v| v.is_nan()));
-    }
-}
-
-#[test]
-fn a_normalization_of_ones_own_says_what_becomes_of_what_is_left_out() {
-    let x = Array::from_slice(&[2, 4], &[1f32, 2.0, 5.0, 9.0, 0.0, 10.0, 5.0, 20.0]).unwrap();
-    let mask = array(DType::Bool, &[4], &[1.0, 1.0, 1.0, 0.0]);
-    let gain = Array::from_slice(&[1, 1], &[1f64]).unwrap();
-    for (left_out, [first, second]) in [(None, [2.0, 2.0]), (Some(-1.0), [-1.0, -1.0])] {
-        let own = UserNormalization { left_out, ..in_range() };
-        for device in [EXECUTED, SIMULATED] {
-            let plain = Request::normalizing(Normalize::own(own.clone())).over(&[1]);
-            let masked = |mask: &Array| Request {
-                device: device.clone(),
-                where_: Some(mask.clone()),
-                ..plain.clone()
-            };
-            let run = |mask: &Array| coulis::reduce::run(&[x.clone(), gain.clone()], &masked(mask));
-            let found = values(&run(&mask).unwrap().results[0].array);
-            assert_eq!(found, [0.0, 0.25, 1.0, first, 0.0, 1.0, 0.5, second]);
-            // Extrema of none have no value, so neither have results of theirs.
-            let none = array(DType::Bool, &[2, 1], &[1.0, 0.0]);
-            assert_eq!(
-                run(&none).unwrap_err().to_string(),
-                "error[reduce/empty]: `min` of an empty set has no value: no element takes part in output 1"
-            );
-        }
-    }
-}
-
-#[test]
-fn a_normalization_of_two_inputs_folds_both() {
-    let projected = UserNormalization {
-        name: "projected".to_owned(),
-        statistics: vec!["dot".to_owned()],
-        beside: Vec::new(),
-        left_out: None,
-        map: Arc::new(|x, s, _| &x[0] - &(&s[0] * &x[1])),
-    };
-    let x = Array::from_slice(&[3], &[1f32, 2.0, 3.0]).unwrap();
-    let y = Array::from_slice(&[3], &[0f32, 1.0, 0.0]).unwrap();
-    let request = Request { device: EXECUTED, ..Request::normalizing(Normalize::own(projected)) };
-    let outcome = coulis::reduce::run(&[x, y], &request).unwrap();
-    assert_eq!(values(&outcome.results[0].array), [1.0, 0.0, 3.0]);
-}
-
-#[test]
 fn wrong_requests_say_what_is_legal() {
     let x = rows(DType::F32, &[4, 6]);
     let refused = |inputs: &[Array], request: Request| {
@@ -476,14 +405,6 @@ fn wrong_requests_say_what_is_legal() {
     assert_eq!(
         refused(one, ints),
         "error[normalize/dtype]: `softmax` gives a float; int32 cannot hold it, the float types can"
-    );
-    let mask = array(DType::U8, &[4, 6], &[1.0; 24]);
-    assert!(refused(one, Request { where_: Some(mask), ..softmax() }).starts_with("error[reduce/where]"));
-    let mask = array(DType::Bool, &[3, 6], &[1.0; 18]);
-    assert_eq!(
-        refused(one, Request { where_: Some(mask), ..softmax() }),
-        "error[reduce/shape]: `where` of shape [3, 6] does not broadcast to the input's shape [4, 6]: from the last on, \
-         each extent is to be 1 or the input's"
     );
     let condition = UserNormalization {
         left_out: None,

@@ -136,6 +136,7 @@ impl Case {
             parameters: self.set.iter().map(set).collect(),
             beside: self.beside.iter().map(|(name, array)| ((*name).to_owned(), array.dtype())).collect(),
             wide: false,
+            result: None,
         };
         let bound = entry.build(&given).unwrap().bound.unwrap();
         // The scale of the error, of the same numbers in `float64`.
@@ -146,6 +147,7 @@ impl Case {
             parameters: resolved.collect(),
             beside: self.beside.iter().map(|(name, _)| ((*name).to_owned(), DType::F64)).collect(),
             wide: false,
+            result: None,
         };
         let in_float64 = entry.build(&in_float64).unwrap();
         // What variances err by at the very worst, these rows do not reach.
