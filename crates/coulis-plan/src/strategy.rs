@@ -48,6 +48,7 @@ mod rows_apart;
 mod runs;
 mod scalar;
 mod settled;
+mod settled_rows;
 mod short_columns;
 mod short_rows;
 mod steps;
@@ -65,6 +66,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &near_rows::STRATEGY,
     &rows_apart::STRATEGY,
     &short_rows::STRATEGY,
+    &settled_rows::STRATEGY,
     &rows::STRATEGY,
     &short_columns::STRATEGY,
     &interleaved::STRATEGY,

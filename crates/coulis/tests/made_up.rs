@@ -57,6 +57,27 @@ fn plain_fold(shape: &[i64], axes: &[usize], values: &[i16]) -> Vec<[i64; 3]> {
     out
 }
 
+/// The position of the first element that is true, and whether there is one: two fields, which that element settles.
+fn first_true() -> Reducer {
+    let int = |v: i64| Expr::int_of(i128::from(v), DType::I64);
+    let lift = move |v: &[Expr], at: &Expr| {
+        let flag = |yes: Expr, no: i64| Expr::select(v[0].clone(), yes, int(no));
+        vec![flag(at.clone(), i64::MAX), flag(int(1), 0)]
+    };
+    let combine =
+        |x: &[Expr], y: &[Expr]| vec![x[0].clone().min(y[0].clone()), x[1].clone().max(y[1].clone())];
+    let identity = vec![int(i64::MAX), int(0)];
+    let user = UserReducer {
+        lift: Some(&lift),
+        ..UserReducer::new("first_true", &[DType::Bool], identity, &combine)
+    };
+    let reducer = comm_reducer(&user).unwrap();
+    let state = ["at", "is_found"].map(|name| Var::new(name, DType::I64));
+    let is_found = state[1].expr().equal(int(1));
+    let settled = Some(Lambda { params: state.to_vec(), body: vec![is_found] });
+    Reducer { settled, step_needs_ascending: true, ..reducer }
+}
+
 fn list(axes: &[usize]) -> Vec<i64> {
     axes.iter().map(|axis| *axis as i64).collect()
 }
@@ -65,13 +86,39 @@ fn elements(shape: &[i64]) -> Vec<i16> {
     (0..shape.iter().product::<i64>()).map(|i| ((i * 7919 + 13) % 61 - 30) as i16).collect()
 }
 
-fn info(shape: &[i64]) -> ArrayInfo {
-    ArrayInfo { dtype: DType::I16, shape: shape.to_vec(), strides: compact_strides(shape) }
+fn info(dtype: DType, shape: &[i64]) -> ArrayInfo {
+    ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) }
+}
+
+/// The bools of these elements: one in 61 is true.
+fn flags(shape: &[i64]) -> Vec<bool> {
+    elements(shape).into_iter().map(|v| v == 30).collect()
+}
+
+/// The fold of bools over axes, and its results.
+fn fold_flags(shape: &[i64], axes: &[usize]) -> (Spec, Vec<Vec<i64>>) {
+    let infos = [info(DType::Bool, shape)];
+    let problem = Problem::new(&infos, None, Some(&list(axes)), ResultForm::default(), true).unwrap();
+    let mut wanted = vec![vec![], vec![]];
+    for ((output, position), flag) in places(shape, axes).into_iter().zip(flags(shape)) {
+        if output >= wanted[0].len() {
+            wanted[0].resize(output + 1, i64::MAX);
+            wanted[1].resize(output + 1, 0);
+        }
+        if flag {
+            wanted[0][output] = wanted[0][output].min(position);
+            wanted[1][output] = 1;
+        }
+    }
+    let outputs = vec![OutputSpec::plain(DType::I64); 2];
+    (Spec::new(problem, vec![DType::Bool], false, first_true(), outputs, None), wanted)
 }
 
 /// The fold over axes, and its results.
 fn fold(shape: &[i64], axes: &[usize]) -> (Spec, Vec<Vec<i64>>) {
-    let problem = Problem::new(&[info(shape)], None, Some(&list(axes)), ResultForm::default(), true).unwrap();
+    let problem =
+        Problem::new(&[info(DType::I16, shape)], None, Some(&list(axes)), ResultForm::default(), true)
+            .unwrap();
     let outputs = vec![OutputSpec::plain(DType::I64); 3];
     let folded = plain_fold(shape, axes, &elements(shape));
     let wanted = (0..3).map(|slot| folded.iter().map(|w| w[slot]).collect());
@@ -82,7 +129,8 @@ fn fold(shape: &[i64], axes: &[usize]) -> (Spec, Vec<Vec<i64>>) {
 /// above 2 in what is kept, the second of which is the largest of that.
 fn map(shape: &[i64], axes: &[usize]) -> (Spec, Vec<Vec<i64>>) {
     let problem =
-        Problem::of_map(&[info(shape)], None, &[], Some(&list(axes)), Order::RowMajor, true).unwrap();
+        Problem::of_map(&[info(DType::I16, shape)], None, &[], Some(&list(axes)), Order::RowMajor, true)
+            .unwrap();
     let wide = |name: &str| Var::new(name, DType::I64);
     let (x, [count, largest, moment]) = (Var::new("x", DType::I16), ["a", "b", "c"].map(wide));
     let distance = x.expr().cast(DType::I64) - Expr::int_of(5, DType::I64);
@@ -124,7 +172,14 @@ fn run(device: &dyn Device, strategy: &str, shape: &[i64], (spec, wanted): (Spec
     let infos: Vec<ArrayInfo> = spec.array_infos().into_iter().chain(spec.output_infos()).collect();
     let args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
     let bindings = bind_args(checked.kernel(), &args).unwrap();
-    let input = Array::from_slice(shape, &elements(shape)).unwrap();
+    let input = match spec.inputs[..] {
+        [DType::Bool] => {
+            let bytes: Vec<u8> = flags(shape).into_iter().map(u8::from).collect();
+            let owned = AlignedBytes::copy_of(&bytes).unwrap();
+            Array::from_owned(DType::Bool, shape, owned).unwrap()
+        }
+        _ => Array::from_slice(shape, &elements(shape)).unwrap(),
+    };
     let mut results: Vec<AlignedBytes> =
         wanted.iter().map(|want| AlignedBytes::zeroed(want.len() * 8).unwrap()).collect();
     {
@@ -148,6 +203,7 @@ const SHAPES: &[(&[i64], &[usize])] = &[
     (&[9000, 3, 2], &[1]),
     (&[2100, 5], &[1]),
     (&[17, 1300], &[1]),
+    (&[70, 700], &[1]),
     (&[130, 700], &[0]),
     (&[900, 3], &[0]),
     (&[3, 27, 70], &[1]),
@@ -164,7 +220,7 @@ fn every_strategy_runs(kind: CpuKind, shapes: &[(&[i64], &[usize])]) {
     for strategy in STRATEGIES.iter().filter(|s| s.machine == Machine::Loops) {
         let mut runs = 0;
         for (shape, axes) in shapes {
-            for call in [fold(shape, axes), map(shape, axes)] {
+            for call in [fold(shape, axes), fold_flags(shape, axes), map(shape, axes)] {
                 runs += usize::from(run(&*device, strategy.name, shape, call));
             }
         }
@@ -179,5 +235,5 @@ fn a_made_up_reducer_is_executed_by_every_strategy() {
 
 #[test]
 fn a_made_up_reducer_is_compiled_by_every_strategy() {
-    every_strategy_runs(CpuKind::Auto, &SHAPES[..7]);
+    every_strategy_runs(CpuKind::Auto, &SHAPES[..8]);
 }

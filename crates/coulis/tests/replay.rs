@@ -13,33 +13,59 @@ use coulis::reduce::{array_info, kernel, plan, prepare, run};
 use coulis::text::{compile_one, emit_cuda, print_kernel};
 use coulis::{Arguments, CompileOptions, DType, DeviceChoice, Normalize, Request, TargetChoice, Value};
 
-/// A call for each strategy of the catalogue: shape and axes, of statistics or else of what takes two folds.
-const CALLS: &[(&str, &[i64], &[i64])] = &[
-    ("near_rows", &[300, 128], &[1]),
+/// What a call is of.
+#[derive(Clone, Copy, PartialEq)]
+enum Of {
+    /// Statistics of floats.
+    Floats,
+    /// Those of bools that settle early.
+    Bools,
+    /// Softmax, which takes two folds.
+    Softmax,
+}
+
+/// A call for each strategy of the catalogue: shape, axes, and what it is of.
+const CALLS: &[(&str, &[i64], &[i64], Of)] = &[
+    ("near_rows", &[300, 128], &[1], Of::Softmax),
     // No cache holds it.
-    ("rows_apart", &[64, 64, 512], &[0, 2]),
-    ("short_rows", &[3000, 6], &[1]),
+    ("rows_apart", &[64, 64, 512], &[0, 2], Of::Floats),
+    ("short_rows", &[3000, 6], &[1], Of::Floats),
+    ("settled_rows", &[100, 5000], &[1], Of::Bools),
     // Runs by any vectors make it up: a cut, whose length counts vectors, would not follow their number.
-    ("rows", &[9, 4096], &[1]),
-    ("short_columns", &[9000, 3, 2], &[1]),
-    ("interleaved", &[5000, 3], &[0]),
-    ("near_columns", &[9, 24, 1024], &[1]),
-    ("columns", &[700, 600], &[0]),
-    ("scalar", &[5], &[0]),
+    ("rows", &[9, 4096], &[1], Of::Floats),
+    ("short_columns", &[9000, 3, 2], &[1], Of::Floats),
+    ("interleaved", &[5000, 3], &[0], Of::Floats),
+    ("near_columns", &[9, 24, 1024], &[1], Of::Softmax),
+    ("columns", &[700, 600], &[0], Of::Floats),
+    ("scalar", &[5], &[0], Of::Floats),
 ];
 
 const OPS: [&str; 4] = ["sum", "var", "max", "argmin"];
 
-/// The strategies that take maps only.
-const OF_MAPS: [&str; 2] = ["near_rows", "near_columns"];
-
-/// The request of a call: these statistics, or softmax.
-fn request(name: &str, ops: &[&str], axes: &[i64]) -> Request {
-    if !OF_MAPS.contains(&name) {
-        return executed(ops, axes);
+/// The request of a call: these statistics, those of them that bools settle, or softmax.
+fn request(of: Of, ops: &[&str], axes: &[i64]) -> Request {
+    let settle: Vec<&str> =
+        ops.iter().copied().filter(|op| op.contains("max") || op.contains("min")).collect();
+    match of {
+        Of::Floats => executed(ops, axes),
+        Of::Bools => executed(&settle, axes),
+        Of::Softmax => {
+            let softmax = Request::normalizing(Normalize::named("softmax").unwrap()).over(axes);
+            Request { device: executed(ops, axes).device, ..softmax }
+        }
     }
-    let softmax = Request::normalizing(Normalize::named("softmax").unwrap()).over(axes);
-    Request { device: executed(ops, axes).device, ..softmax }
+}
+
+/// The input of a call. Rows of bools begin with up to 1500 that are false.
+fn input(of: Of, shape: &[i64], seed: u64) -> coulis::Array {
+    let n = shape.iter().product::<i64>() as usize;
+    let drawn = numbers(n, Special::Zeros, seed);
+    if of != Of::Bools {
+        return array(DType::F32, shape, &drawn);
+    }
+    let length = shape[shape.len() - 1] as usize;
+    let flag = |(at, v): (usize, &f64)| f64::from(at % length >= at / length * 37 % 1500 && *v > 0.5);
+    array(DType::Bool, shape, &drawn.iter().enumerate().map(flag).collect::<Vec<f64>>())
 }
 
 fn bytes(request: &Request, input: &coulis::Array) -> Vec<Vec<u8>> {
@@ -49,10 +75,9 @@ fn bytes(request: &Request, input: &coulis::Array) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_printed_plan_runs_again_to_the_same_bits() {
-    for (name, shape, axes) in CALLS {
-        let n = shape.iter().product::<i64>() as usize;
-        let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 17));
-        let request = request(name, &OPS, axes);
+    for (name, shape, axes, of) in CALLS {
+        let input = input(*of, shape, 17);
+        let request = request(*of, &OPS, axes);
         let planned = plan(&[array_info(&input)], &request).unwrap();
         assert_eq!(planned.name, *name, "{shape:?}\n{}", planned.reasons.join("\n"));
         let replayed = Request { plan: Some(planned.trace.clone()), ..request.clone() };
@@ -64,11 +89,10 @@ fn a_printed_plan_runs_again_to_the_same_bits() {
 
 #[test]
 fn a_printed_kernel_runs_to_the_bits_of_the_reduction() {
-    for (name, shape, axes) in CALLS {
-        let n = shape.iter().product::<i64>() as usize;
-        let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 17));
+    for (name, shape, axes, of) in CALLS {
+        let input = input(*of, shape, 17);
         let infos = [array_info(&input)];
-        let here = request(name, &["sum", "argmin"], axes);
+        let here = request(*of, &["sum", "argmin"], axes);
         let (printed, _) = kernel(&infos, &here).unwrap();
         let options = CompileOptions { device: here.device.clone(), ..CompileOptions::default() };
         let function = compile_one(&print_kernel(&printed), &options).unwrap();
@@ -119,17 +143,16 @@ fn edited(trace: &str, change: fn(i64) -> i64) -> String {
 
 #[test]
 fn an_edited_plan_gives_right_results() {
-    for (name, shape, axes) in CALLS {
-        let n = shape.iter().product::<i64>() as usize;
-        let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 18));
-        let request = request(name, &["sum", "max", "argmax"], axes);
+    for (name, shape, axes, of) in CALLS {
+        let input = input(*of, shape, 18);
+        let request = request(*of, &["sum", "max", "argmax"], axes);
         let trace = plan(&[array_info(&input)], &request).unwrap().trace;
         let changes: [fn(i64) -> i64; 2] = [|f| f / 2, |f| f + f / 4];
         for change in changes {
             let other = edited(&trace, change);
             assert_eq!(trace == other, *name == "scalar", "{name}:\n{trace}");
             let request = Request { plan: Some(other.clone()), ..request.clone() };
-            if OF_MAPS.contains(name) {
+            if *of == Of::Softmax {
                 let axes: Vec<usize> = axes.iter().map(|axis| *axis as usize).collect();
                 let case =
                     meaning::Case { plan: Some(other.clone()), ..meaning::Case::new("softmax", &axes) };

@@ -58,6 +58,25 @@ fn rows_are_folded_as_far_as_it_takes() {
 }
 
 #[test]
+fn positions_in_rows_of_bools_are_the_first_wherever_they_are() {
+    // Rows of one run and of several, whole and with rests; as many rows as lanes, with a rest, and in several dimensions.
+    for (turn, shape) in [vec![33, 641], vec![34, 4096], vec![32, 5003], vec![2, 19, 4160], vec![32, 9001]]
+        .into_iter()
+        .enumerate()
+    {
+        let (n_rows, length) = (shape[..shape.len() - 1].iter().product(), shape[shape.len() - 1]);
+        for (ops, decides) in [(&["argmax"][..], 1.0), (&["argmin"], 0.0), (&["max", "argmax"], 1.0)] {
+            let values = rows(n_rows, length, turn, decides, 1.0 - decides);
+            let input = array(DType::Bool, &shape, &values);
+            let axes = [shape.len() as i64 - 1];
+            for request in [Request::new(ops).over(&axes), executed(ops, &axes)] {
+                check(from_ref(&input), &request).unwrap_or_else(|why| panic!("{ops:?} of {shape:?}: {why}"));
+            }
+        }
+    }
+}
+
+#[test]
 fn elements_that_do_not_take_part_settle_nothing() {
     for (n_rows, length) in [(4, 40_000), (4, 5003)] {
         settles_nothing(n_rows, length);
@@ -145,18 +164,21 @@ fn plans_ask_where_the_reducer_knows_and_rows_are_long() {
     assert_eq!(asks(DType::F32, &long, &["all"], &[1]), 1);
     assert_eq!(asks(DType::Bool, &long, &["max", "any"], &[1]), 1);
     assert_eq!(asks(DType::I8, &[1 << 26], &["any"], &[0]), 3, "the first elements, and rounds");
-    for (dtype, op, row) in
-        [(DType::Bool, "any", 4797), (DType::I8, "all", 1 << 13), (DType::F32, "any", 2000)]
-    {
+    for (dtype, op, row) in [
+        (DType::Bool, "any", 4797),
+        (DType::I8, "all", 1 << 13),
+        (DType::F32, "any", 2000),
+        (DType::Bool, "argmax", 700),
+    ] {
         assert_eq!(asks(dtype, &[64, row], &[op], &[1]), 1, "the first elements of {row}");
     }
     for (dtype, op, row) in
-        [(DType::I8, "any", 1 << 11), (DType::U8, "max", 1 << 13), (DType::Bool, "argmax", 1 << 13)]
+        [(DType::I8, "any", 1 << 11), (DType::U8, "max", 1 << 13), (DType::U8, "argmax", 1 << 13)]
     {
         assert_eq!(
             asks(dtype, &[64, row], &[op], &[1]),
             0,
-            "short rows, and those of other states than flags"
+            "short rows, and those of states that few elements settle"
         );
     }
     assert_eq!(asks(DType::I8, &long, &["any", "sum"], &[1]), 0, "a sum needs every element");

@@ -59,7 +59,7 @@ impl Facts<'_> {
 
     /// Whether folds may end early, on targets whose vectors are registers. Elements that may end a call with an error are all
     /// looked at.
-    fn may_settle(&self) -> bool {
+    pub fn may_settle(&self) -> bool {
         let reducer = &self.spec.reducer;
         reducer.settled.is_some()
             && self.target.vector_bytes <= 256
