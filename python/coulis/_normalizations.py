@@ -6,6 +6,7 @@ A row is read from memory once: its statistics are finished and its elements map
 from __future__ import annotations
 
 import inspect
+import itertools
 import operator
 import textwrap
 from typing import Any, NamedTuple
@@ -146,7 +147,7 @@ def _function(entry):
 
     def call(x, axis, arrays, parameters, **options):
         if by_shape and (shape := options.pop("normalized_shape")) is not None:
-            axis = _of_shape(x, axis, shape)
+            axis = _of_shape(_shape(x, options.get("prologue") is not None), axis, shape)
         if not options.keys() <= legal:
             raise _refused(options, legal, name)
         return _normalize(x, name, axis, arrays, parameters, **options)
@@ -269,11 +270,10 @@ def normalization(*, map: Any, statistics: Any, beside: Any = None, name: str, l
     return Normalization(map, statistics, beside, name, left_out)
 
 
-def _of_shape(x, axis, normalized_shape):
-    """The last axes, whose lengths are given; they are compared with those of `x`."""
+def _of_shape(shape, axis, normalized_shape):
+    """The last axes, whose lengths are given; they are compared with those of the elements."""
     is_one = hasattr(normalized_shape, "__index__") and not hasattr(normalized_shape, "__len__")
     wanted = tuple(operator.index(n) for n in ([normalized_shape] if is_one else normalized_shape))
-    shape = _shape(x)
     if len(wanted) == 0 or shape[-len(wanted) :] != wanted:
         raise ValueError(f"`normalized_shape` is to be the last lengths of {shape}, got {wanted}")
     last = tuple(range(-len(wanted), 0))
@@ -284,8 +284,12 @@ def _of_shape(x, axis, normalized_shape):
     return last
 
 
-def _shape(x):
-    """The lengths of an array, or of what lists become."""
+def _shape(x, has_prologue=False):
+    """The lengths of an array, of what lists become, or, beside a prologue, of what the shapes of several arrays broadcast to."""
+    if has_prologue and isinstance(x, tuple) and any(hasattr(one, "shape") for one in x):
+        reversed_shapes = [_shape(one)[::-1] for one in x]
+        lengths = itertools.zip_longest(*reversed_shapes, fillvalue=1)
+        return tuple(next((n for n in along if n != 1), 1) for along in lengths)[::-1]
     if isinstance(x, (list, tuple)):
         import numpy
 

@@ -81,6 +81,14 @@ def test_what_is_mapped_may_be_made_of_several_arrays():
     np.testing.assert_allclose(
         coulis.rms_norm((x, y), weight=weight, eps=0.5, prologue=add), composed("rms_norm", made, -1, weight, eps=0.5), rtol=2e-5, atol=2e-6
     )
+    by_shape = coulis.layer_norm((x, y), prologue=add, normalized_shape=(9, 17))
+    np.testing.assert_array_equal(by_shape, coulis.layer_norm((x, y), (1, 2), prologue=add))
+    with pytest.raises(ValueError, match=r"`normalized_shape` is to be the last lengths of \(4, 9, 17\), got \(2, 17\)"):
+        coulis.layer_norm((x, y), prologue=add, normalized_shape=(2, 17))
+    # A number stands for an array of itself, and accumulators leave the type of the result as it is.
+    np.testing.assert_array_equal(coulis.softmax((x, 2), prologue=lambda v, n: v * n), coulis.softmax(x, prologue=lambda v: v * 2.0))
+    assert coulis.softmax((x, y), prologue=add, acc_dtype="float64").dtype == np.float32
+    assert coulis.softmax(x, prologue=lambda v: v.astype("float64")).dtype == np.float64
     half = x.astype(np.float16)
     found = coulis.softmax(half, prologue=lambda v: v * 8.0)
     assert found.dtype == np.float16

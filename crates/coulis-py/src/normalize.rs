@@ -102,8 +102,8 @@ fn normalize<'py>(
     prologue: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let own = name.cast::<OwnNormalization>().ok().map(Bound::get);
-    let (listed, mut inputs) = (listed(name)?, inputs_of(x, None)?);
     let prologue = prologue.filter(|given| !given.is_none());
+    let (listed, mut inputs) = (listed(name)?, inputs_of(x, None, prologue.is_some())?);
     if own.is_none() && prologue.is_none() && inputs.len() > 1 {
         let message = format!("{} arrays are given, and `{}` reads 1", inputs.len(), listed.name());
         return Err(PyValueError::new_err(message));

@@ -42,7 +42,7 @@ fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Vec<D
         Err(_) => false,
     };
     if are_several || is_array(x)? {
-        return Ok(inputs_of(x, None)?.iter().map(of_given).collect());
+        return Ok(inputs_of(x, None, false)?.iter().map(of_given).collect());
     }
     let Ok(shape) = x.extract::<Vec<i64>>() else {
         let message = match x.cast::<PyTuple>() {

@@ -79,7 +79,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// prologue : function, or None
 ///     Of symbolic elements, one an array of `x`: what is reduced in their place, one value, or two for `dot` and `wmean`.
 ///     It is computed as the arrays are read, of elements widened to the type that sums of them have (float16 to float32,
-///     int8 to int64); `x` may then be a tuple of any number of arrays.
+///     int8 to int64), or to `acc_dtype`; bools stay bools. `x` may then be a tuple of any number of arrays.
 ///
 /// Returns
 /// -------
@@ -135,7 +135,8 @@ fn reduce<'py>(
     plan: Option<&Bound<'py, PyAny>>,
     prologue: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let inputs = inputs(x, Some(ops))?;
+    let is_given = |option: Option<&Bound<'_, PyAny>>| option.is_some_and(|option| !option.is_none());
+    let inputs = inputs(x, Some(ops), is_given(prologue))?;
     let options = Options {
         axis,
         keepdims,
@@ -150,7 +151,6 @@ fn reduce<'py>(
         reproducible,
         plan,
     };
-    let is_given = |option: Option<&Bound<'_, PyAny>>| option.is_some_and(|option| !option.is_none());
     let is_plain = options.are_plain()
         && inputs.len() == 1
         && inputs[0].valid.is_none()
@@ -451,13 +451,18 @@ impl<'py> Call<'py> {
 
 /// One array, or a tuple of one or several, broadcast to one shape. Lists and numbers in a tuple are arrays of their own where the
 /// statistics read two arrays, and rows of one array where they do not.
-pub fn inputs<'py>(x: &Bound<'py, PyAny>, ops: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Given<'py>>> {
+pub fn inputs<'py>(
+    x: &Bound<'py, PyAny>,
+    ops: Option<&Bound<'py, PyAny>>,
+    has_prologue: bool,
+) -> PyResult<Vec<Given<'py>>> {
     let read_two = || ops.map_or(Ok(false), |ops| Ok::<_, PyErr>(Ops::of(ops)?.n_inputs() == 2));
     if let Ok(several) = x.cast::<PyTuple>() {
-        let mut are_arrays = !several.is_empty();
+        let mut n_arrays = 0;
         for one in several.iter() {
-            are_arrays &= is_array(&one)?;
+            n_arrays += usize::from(is_array(&one)?);
         }
+        let are_arrays = n_arrays > 0 && (has_prologue || n_arrays == several.len());
         if are_arrays || several.len() == 2 && read_two()? {
             let mut inputs: Vec<Given> =
                 several.iter().map(|one| Given::of(&one, "x")).collect::<PyResult<_>>()?;

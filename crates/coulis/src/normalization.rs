@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use coulis_io::Array;
 use coulis_ir::args::ArrayInfo;
+use coulis_ir::expr::promoted_dtype;
 use coulis_ir::print::{print_expr, print_reducer};
 use coulis_ir::{DType, Expr, Lambda};
 use coulis_plan::{Map, OutputSpec, Problem, Spec};
@@ -183,7 +184,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
     let own = |map: &BTreeMap<String, f64>, plain: f64| of(map, name).unwrap_or(plain) != plain;
     let is_scaled = own(&request.alpha, 1.0) || own(&request.beta, 0.0);
     let wide = is_scaled || of(&request.out_dtypes, name) == Some(DType::F64);
-    let result = prologue.as_ref().and_then(|_| reduce::narrow_result(&read));
+    let result = prologue.as_ref().and_then(|map| result_of_widened(&read, map, request.acc_dtype));
     let plain = normalize.build(&reducer_request, &beside_dtypes, wide, result)?;
     let normalization = match &prologue {
         Some(map) => plain.clone().of_mapped(map),
@@ -249,6 +250,13 @@ fn check_options(request: &Request, normalize: &Normalize) -> Result<(), Error> 
         ));
     }
     Ok(())
+}
+
+/// The type of the result of what a prologue makes of floats, where it makes of them what they are widened to: that of the arrays.
+fn result_of_widened(read: &[DType], prologue: &Lambda, acc_dtype: Option<DType>) -> Option<DType> {
+    let own = read.iter().copied().reduce(promoted_dtype).filter(|dtype| dtype.is_float())?;
+    let widened = Prologue::element_dtype(own, acc_dtype);
+    prologue.body.iter().all(|value| value.dtype() == widened).then_some(own)
 }
 
 /// The axes of a row as they are named. The one element of an array without axes is a row, and its first axis and its last

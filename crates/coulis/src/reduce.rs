@@ -126,7 +126,9 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     let inits = inits(request, &statistics, folded)?;
     check_rows(&problem, &inputs[0].shape, &statistics, &inits)?;
     let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
-    let narrow = prologue.as_ref().and_then(|_| narrow_result(&read));
+    // What is folded is wide; results of floats have the inputs' type all the same.
+    let narrow = prologue.as_ref().and_then(|_| read.iter().copied().reduce(promoted_dtype));
+    let narrow = narrow.filter(|dtype| dtype.is_float() && dtype.bytes() < 4);
     let outputs = outputs(request, &statistics, &product, &result_dtypes, narrow)?;
     let of_read = |reducer: Reducer| match &prologue {
         Some(map) => reducer.of_mapped(map),
@@ -145,11 +147,6 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         Call { statistics, product, spec, reducer_request, inits, names, prologue, normalization: None };
     crate::empty::check_positions(&call)?;
     Ok(call)
-}
-
-/// The type of results that are of narrow floats, of which a prologue folds something wide: that of the inputs all the same.
-pub(crate) fn narrow_result(read: &[DType]) -> Option<DType> {
-    read.iter().copied().reduce(promoted_dtype).filter(|dtype| dtype.is_float() && dtype.bytes() < 4)
 }
 
 /// What becomes of NaN among elements of these types. Of integers none is NaN.
