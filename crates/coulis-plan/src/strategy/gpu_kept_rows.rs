@@ -44,6 +44,10 @@ const SIDE_BY_SIDE_BYTES: i64 = 64;
 const MOST_IN_REGISTERS: i64 = 512;
 /// How many quarters of what registers hold of wider ones they hold of narrow ones, several of which are one access.
 const QUARTERS_OF_NARROW: i64 = 7;
+/// How many quarters of what registers hold of one array they hold of several together.
+const QUARTERS_OF_SEVERAL: i64 = 6;
+/// Most elements of each of several arrays that as many threads as keep a row in registers have.
+const OF_MOST_THREADS: i64 = 32;
 /// What it costs a thread to bring its state together with the others, in elements.
 const FOLD_ELEMENTS: i64 = 8;
 /// See [`SIDE_BY_SIDE_BYTES`]; of narrow rows.
@@ -114,7 +118,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let n_multiprocessors = i64::from(facts.target.n_threads) / UNIT_THREADS;
     let element_bytes = bytes(&|b| b.max(WORD_BYTES));
     let is_narrow = facts.is_narrow();
-    let of_registers = i64::from(facts.target.register_bytes) / 8 / element_bytes;
+    let are_several = spec.inputs.len() > 1;
+    let quarters = if are_several { QUARTERS_OF_SEVERAL } else { 4 };
+    let of_registers = i64::from(facts.target.register_bytes) / 8 / element_bytes * quarters / 4;
     let most_elements =
         if is_narrow && lanes > 1 { of_registers * QUARTERS_OF_NARROW / 4 } else { of_registers };
     let elements = outer.saturating_mul(words).saturating_mul(lanes);
@@ -122,11 +128,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let of_words = |threads: i64| threads.min(floor_pow2(words));
     let turns = |threads: i64| outer.saturating_mul(ceil_div(words, threads));
     let kept = |threads: i64| turns(threads).saturating_mul(lanes);
+    let fits = |threads: i64| {
+        let are_most = are_several && threads == MOST_IN_REGISTERS;
+        kept(threads) <= if are_most { OF_MOST_THREADS } else { most_elements }
+    };
     let in_registers = if is_narrow {
         let side_by_side = SIDE_BY_SIDE_OF_NARROW / (lanes * spec.inputs[0].bytes() as i64).max(1);
         let fewest = of_words(ceil_pow2(side_by_side));
         let several = (0..).map(|n| fewest << n).take_while(|t| *t <= of_words(MOST_IN_REGISTERS));
-        let fitting = several.filter(|t| kept(*t) <= most_elements);
+        let fitting = several.filter(|t| fits(*t));
         let cost = |threads: &i64| threads * (kept(*threads) + FOLD_ELEMENTS);
         fitting.min_by_key(cost).unwrap_or_else(|| of_words(MOST_IN_REGISTERS))
     } else if elements <= warp * most_elements {
@@ -139,7 +149,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let mut lanes = lanes;
     let mut peeled = false;
     let mut filled = None;
-    let (keep, threads, unroll, chunks) = if kept(in_registers) <= most_elements {
+    let (keep, threads, unroll, chunks) = if fits(in_registers) {
         (Keep::Registers, in_registers, turns(in_registers), 1)
     } else {
         let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
