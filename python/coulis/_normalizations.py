@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import numbers
 import operator
 import textwrap
 from typing import Any, NamedTuple
@@ -267,6 +268,8 @@ def normalization(*, map: Any, statistics: Any, beside: Any = None, name: str, l
     if unknown or not statistics:
         found = f"got `{unknown[0]}`" if unknown else "got none"
         raise ValueError(f"normalization `{name}` reads statistics of the catalogue, {found}; legal are {', '.join(sorted(listed))}")
+    if left_out is not None and (isinstance(left_out, bool) or not isinstance(left_out, numbers.Real)):
+        raise TypeError(f"`left_out` of normalization `{name}` is to be a number or None, got {type(left_out).__name__}")
     return Normalization(map, statistics, beside, name, left_out)
 
 

@@ -391,3 +391,17 @@ def test_laws_of_a_reducer_are_tried_where_the_types_of_its_elements_are_known()
     untyped = coulis.reducer(**wrong)
     with pytest.raises(ValueError, match="`wrong` is refuted"):
         coulis.reduce(np.arange(4.0), untyped)
+
+
+def test_masks_and_what_functions_give_say_what_is_legal():
+    x = np.ones((3, 4))
+    for mask in (np.array(["a"] * 4), [True, None, True, False]):
+        with pytest.raises(TypeError, match="`where` has elements of type .*; they are to be bool"):
+            coulis.softmax(x, where=mask)
+    with pytest.raises(TypeError, match=r"`where` is a masked array; give an array in which its mask is False"):
+        coulis.sum(x, where=np.ma.array([True] * 4, mask=[False, True, False, False]))
+    for wrong in (None, "a"):
+        with pytest.raises(TypeError, match="`prologue` is to give one or two expressions of its elements, got an object of"):
+            coulis.softmax(x, prologue=lambda v: wrong)  # noqa: B023
+    with pytest.raises(TypeError, match="`left_out` of normalization `centred` is to be a number or None, got str"):
+        coulis.normalization(map=lambda v, mean: v - mean, statistics=["mean"], name="centred", left_out="0")

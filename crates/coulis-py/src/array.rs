@@ -68,13 +68,20 @@ pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(false)
 }
 
+/// What errors call the mask of a call, whose elements are bools.
+pub const MASK: &str = "where";
+
 impl<'py> Given<'py> {
     /// The array of an object; `what` names the argument in errors.
     pub fn of(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Given<'py>> {
         let py = object.py();
         let facts = TypeFacts::of(object)?;
         if facts.is_masked {
-            let message = format!("`{what}` is a masked array; give its `data`, and `where=~x.mask`");
+            let way = match what {
+                MASK => "give an array in which its mask is False, `x.filled(False)`",
+                _ => "give its `data`, and `where=~x.mask`",
+            };
+            let message = format!("`{what}` is a masked array; {way}");
             return Err(PyTypeError::new_err(message));
         }
         if let Some(exchange) = facts.exchange
@@ -416,7 +423,8 @@ fn no_elements(what: &str, found: &str) -> PyErr {
         "float8_e4m3" => ", which here has infinities (`x.astype(ml_dtypes.float8_e4m3fn)` has none)",
         _ => "",
     };
-    PyTypeError::new_err(format!("`{what}` has elements of type `{found}`{why}; {}", legal_dtypes()))
+    let legal = if what == MASK { "they are to be bool".to_owned() } else { legal_dtypes() };
+    PyTypeError::new_err(format!("`{what}` has elements of type `{found}`{why}; {legal}"))
 }
 
 fn interface_dtype(typestr: &str) -> Option<DType> {

@@ -2,6 +2,7 @@
 
 use coulis::te::{Expr, Var};
 use coulis::{DType, Prologue};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -26,7 +27,13 @@ pub fn prologue(
     let elements: Vec<Var> =
         inputs.iter().map(|dtype| Var::new("v", Prologue::element_dtype(*dtype, acc_dtype))).collect();
     let arguments = elements.iter().map(|var| wrap(py, var.expr())).collect::<PyResult<Vec<_>>>()?;
-    let values = exprs_of(&function.call1(PyTuple::new(py, arguments)?)?)?;
+    let given = function.call1(PyTuple::new(py, arguments)?)?;
+    let values = exprs_of(&given).map_err(|_| {
+        let found = given.get_type();
+        PyTypeError::new_err(format!(
+            "`prologue` is to give one or two expressions of its elements, got an object of {found}"
+        ))
+    })?;
     let dtypes = values.iter().map(Expr::dtype).collect();
     Ok((Prologue::of(elements, values), dtypes))
 }

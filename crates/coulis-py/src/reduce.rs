@@ -16,7 +16,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
 
-use crate::array::{Given, is_array};
+use crate::array::{Given, MASK, is_array};
 use crate::dlpack::Place;
 use crate::error::{OrRaise, exception};
 use crate::options::{self, Ops, Options};
@@ -178,7 +178,7 @@ fn reduce<'py>(
 /// The mask that is given, if one is that may leave elements out.
 pub fn mask_of<'py>(given: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Given<'py>>> {
     let is_all = |m: &&Bound<'_, PyAny>| m.cast::<PyBool>().is_ok_and(|b| b.is_true());
-    given.filter(|m| !m.is_none() && !is_all(m)).map(|m| Given::of(m, "where")).transpose()
+    given.filter(|m| !m.is_none() && !is_all(m)).map(|m| Given::of(m, MASK)).transpose()
 }
 
 /// Which elements take part: those of the mask, but nothing that is null, wherever it stands. `valid` has what is not null of
