@@ -42,7 +42,7 @@ pub struct Map {
     pub lambda: Lambda,
     /// Types of the arrays beside the elements.
     pub beside: Vec<DType>,
-    /// The same results by two folds, which a plan may take in place of the one; those read no mask.
+    /// The same results by two folds, which a plan may take in place of the one; the first takes flags where the one does.
     pub staged: Option<Staged>,
     /// The result of an element that the mask leaves out; `None` where that is mapped as others are.
     pub left_out: Option<f64>,
@@ -180,7 +180,7 @@ pub fn build(
     let staged = spec.map.as_ref().and_then(|map| map.staged.as_ref()).filter(|_| folds == Folds::Two);
     let (first, state, results) = match (&spec.map, staged) {
         (_, Some(staged)) => {
-            let first = shape.first(staged, &inputs)?;
+            let first = shape.first(staged, &inputs, mask.as_ref())?;
             let all: Vec<usize> = (0..dims.len()).collect();
             let kept = Elements {
                 tensors: std::slice::from_ref(&first.kept),
@@ -191,7 +191,9 @@ pub fn build(
             };
             let state = shape.fold(&staged.second, &kept, "S")?;
             let finish = |values: &[Expr]| staged.second.finish(values);
-            let results = shape.map(&staged.map, None, &kept, (&state, &finish), &beside)?;
+            let left_out = spec.map.as_ref().and_then(|map| map.left_out);
+            let kept = Elements { mask: mask.as_ref(), ..kept };
+            let results = shape.map(&staged.map, left_out, &kept, (&state, &finish), &beside)?;
             (Some(first), state, results)
         }
         (map, None) => {
@@ -323,10 +325,14 @@ impl Shape<'_> {
     }
 
     /// The first of two folds, and what is kept of the elements by what it gives.
-    fn first(&self, staged: &Staged, inputs: &[Tensor]) -> Result<FirstFold, TensorError> {
+    fn first(
+        &self,
+        staged: &Staged,
+        inputs: &[Tensor],
+        mask: Option<&Tensor>,
+    ) -> Result<FirstFold, TensorError> {
         let all: Vec<usize> = (0..self.spec.problem.dims.len()).collect();
-        let elements =
-            Elements { tensors: inputs, offsets: &self.spec.offsets, mask: None, of: &all, parts: &[] };
+        let elements = Elements { tensors: inputs, offsets: &self.spec.offsets, mask, of: &all, parts: &[] };
         let state = self.fold(&staged.first, &elements, "G")?;
         let finished = self.finished("H", &state, &|values| staged.first.finish(values))?;
         let (extents, names) = (self.extents(&all), self.names(&all));
@@ -334,7 +340,14 @@ impl Shape<'_> {
             let index: Vec<Expr> = vars.iter().map(Var::expr).collect();
             let row: Vec<Expr> = self.kept.iter().map(|&d| index[d].clone()).collect();
             let of_row = finished.iter().map(|t| t.at(row.clone()));
-            staged.kept.apply(&elements.at(&index).into_iter().chain(of_row).collect::<Vec<_>>())
+            let kept = staged.kept.apply(&elements.at(&index).into_iter().chain(of_row).collect::<Vec<_>>());
+            let absent = |value: &Expr| Expr::float(staged.absent, value.dtype());
+            match elements.takes_part(&index) {
+                Some(part) => {
+                    kept.into_iter().map(|e| Expr::select(part.clone(), e.clone(), absent(&e))).collect()
+                }
+                None => kept,
+            }
         })?;
         Ok(FirstFold { state: state[0].clone(), output: finished[0].clone(), kept: kept[0].clone() })
     }

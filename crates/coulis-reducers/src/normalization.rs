@@ -228,10 +228,15 @@ pub enum NormalizationError {
 }
 
 impl Normalization {
-    /// The fold with one more input, a bool: whether an element takes part. `None` where nothing is known that may stand for one
-    /// that does not.
-    pub fn flagged(&self) -> Option<Reducer> {
-        flagged::of_one(&self.reducer)
+    /// The same with folds that have one more input, a bool: whether an element takes part. `None` where nothing is known that may stand
+    /// for one that does not.
+    pub fn flagged(&self) -> Option<Normalization> {
+        let told = |staged: &Staged| {
+            let first = flagged::of_one(&staged.first)?;
+            Some(Staged { first, ..staged.clone() })
+        };
+        let staged = self.staged.as_ref().and_then(told);
+        Some(Normalization { reducer: flagged::of_one(&self.reducer)?, staged, ..self.clone() })
     }
 
     /// The same of what `map` gives of the elements, in place of the elements.

@@ -19,6 +19,8 @@ pub struct Staged {
     pub kept: Lambda,
     /// The fold of what is kept. What its `finish` gives is what the map reads of the row.
     pub second: Reducer,
+    /// What is kept of an element that a mask leaves out, as something that adds nothing to the second fold.
+    pub absent: f64,
     /// The result of one element. Parameters: what is kept of it, what the second fold gives, the arrays beside the elements.
     pub map: Lambda,
 }

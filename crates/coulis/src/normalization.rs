@@ -204,17 +204,21 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
     let map = Map {
         lambda: normalization.map.clone(),
         beside: beside_dtypes,
-        staged: normalization.staged.clone().filter(|_| mask.is_none()),
+        staged: normalization.staged.clone(),
         left_out: normalization.left_out,
     };
     let mut spec = Spec::new(problem, read, mask.is_some(), reducer.clone(), outputs, Some(map));
     if reduce::pays_to_tell(&spec, &reducer, request)
         && let Some(flagged) = plain.flagged()
     {
-        spec = spec.with_flags(match &prologue {
+        let flagged = match &prologue {
             Some(map) => flagged.of_mapped(map),
             None => flagged,
-        });
+        };
+        if let Some(map) = &mut spec.map {
+            map.staged = flagged.staged;
+        }
+        spec = spec.with_flags(flagged.reducer);
     }
     Ok(Call {
         statistics: Vec::new(),

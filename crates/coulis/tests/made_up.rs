@@ -144,6 +144,7 @@ fn map(shape: &[i64], axes: &[usize]) -> (Spec, Vec<Vec<i64>>) {
     let staged = Staged {
         first: made_up(),
         kept: Lambda { params: params.clone(), body: vec![square.clone() + count.expr()] },
+        absent: 0.0,
         second,
         map: Lambda { params: vec![kept, most], body: vec![less] },
     };

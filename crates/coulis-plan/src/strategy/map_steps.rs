@@ -224,11 +224,11 @@ impl Sketch {
 /// dimensions.
 pub fn folds(spec: &Spec) -> Option<[Spec; 2]> {
     let staged = spec.map.as_ref()?.staged.as_ref()?;
-    let of = |reducer: &Reducer, inputs: Vec<DType>| Spec {
+    let of = |reducer: &Reducer, inputs: Vec<DType>, is_first: bool| Spec {
         offsets: vec![0; inputs.len()],
         inputs,
-        mask: false,
-        flagged: false,
+        mask: is_first && spec.mask,
+        flagged: is_first && spec.flagged,
         counts: Vec::new(),
         outputs: reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect(),
         reducer: reducer.clone(),
@@ -236,7 +236,7 @@ pub fn folds(spec: &Spec) -> Option<[Spec; 2]> {
         problem: spec.problem.clone(),
     };
     let kept = staged.kept.body.iter().map(|e| e.dtype()).collect();
-    Some([of(&staged.first, spec.inputs.clone()), of(&staged.second, kept)])
+    Some([of(&staged.first, spec.inputs.clone(), true), of(&staged.second, kept, false)])
 }
 
 /// Whether two folds call functions of an element once that one fold and its map call twice.

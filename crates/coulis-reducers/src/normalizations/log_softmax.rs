@@ -40,6 +40,7 @@ fn exact(row: &MappedRow) -> Vec<f64> {
 /// shift that it moves.
 const FOLDS: TwoFolds = TwoFolds {
     kept: Expr::clone,
+    absent: f64::NEG_INFINITY,
     exponential: logsumexp::bounded_exp,
     of_row: ("log", |total| Expr::call1(Intrinsic::Log, total.clone())),
     value: |less, log| less - log,

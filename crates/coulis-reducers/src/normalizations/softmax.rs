@@ -62,6 +62,7 @@ fn exact(row: &MappedRow) -> Vec<f64> {
 /// Each exponential is taken once: it is kept, summed with the others, and divided by their sum.
 const FOLDS: TwoFolds = TwoFolds {
     kept: logsumexp::capped_exp,
+    absent: 0.0,
     exponential: Expr::clone,
     of_row: ("scale", |total| &Expr::constant(1, total.dtype()) / total),
     value: |e, scale| e * scale,
@@ -92,6 +93,8 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
 pub(super) struct TwoFolds {
     /// What is kept of an element, of what it is less than the greatest.
     pub(super) kept: fn(&Expr) -> Expr,
+    /// What is kept of one that is left out, whose exponential adds nothing to those of others.
+    pub(super) absent: f64,
     /// Its exponential, of what is kept of it.
     pub(super) exponential: fn(&Expr) -> Expr,
     /// What the map reads of the row, and its name, of the sum.
@@ -122,6 +125,7 @@ impl TwoFolds {
         Ok(Some(Staged {
             first: logsumexp::greatest(request, dtype),
             kept: Lambda { params: vec![x, shift], body: vec![kept] },
+            absent: self.absent,
             second: Reducer { finish, results, ..fold.of_mapped(&exponential) },
             map: Lambda { params: vec![e, row], body: vec![value] },
         }))
