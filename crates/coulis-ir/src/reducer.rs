@@ -313,9 +313,14 @@ impl Lambda {
         let map: FastMap<Var, Expr> = self.params.iter().cloned().zip(args.iter().cloned()).collect();
         self.body.iter().map(|e| substitute_expr(e, &map)).collect()
     }
-}
 
-impl Lambda {
+    /// The lambda of what `map` gives, which stands in place of the first parameters; those behind them are passed on.
+    pub fn of_mapped(&self, map: &Lambda) -> Lambda {
+        let behind = &self.params[map.body.len()..];
+        let args: Vec<Expr> = map.body.iter().cloned().chain(behind.iter().map(Var::expr)).collect();
+        Lambda { params: map.params.iter().chain(behind).cloned().collect(), body: self.apply(&args) }
+    }
+
     /// The name of a variable or of memory that the body reads and that is none of the parameters, if there is one.
     pub fn stranger(&self) -> Option<String> {
         let mut found = None;
@@ -431,14 +436,14 @@ impl Reducer {
     /// The fold of what `map` gives of each element, in place of the elements. Its parameters are the elements as they are
     /// read, its results of the types that this reducer folds; what lifts take behind these is passed on.
     pub fn of_mapped(self, map: &Lambda) -> Reducer {
-        let lift = |lift: &Lambda| -> Lambda {
-            let behind = &lift.params[map.body.len()..];
-            let args: Vec<Expr> = map.body.iter().cloned().chain(behind.iter().map(Var::expr)).collect();
-            let params = map.params.iter().chain(behind).cloned().collect();
-            Lambda { params, body: lift.apply(&args) }
-        };
-        let quick = self.quick.map(|quick| QuickStep { lift: lift(&quick.lift), ..quick });
-        Reducer { lift: lift(&self.lift), quick, values: Some(map.clone()), neutral: Vec::new(), ..self }
+        let quick = self.quick.map(|quick| QuickStep { lift: quick.lift.of_mapped(map), ..quick });
+        Reducer {
+            lift: self.lift.of_mapped(map),
+            quick,
+            values: Some(map.clone()),
+            neutral: Vec::new(),
+            ..self
+        }
     }
 
     /// The condition under which an element takes part in the fold: under [`NanPolicy::Ignore`], that no input's

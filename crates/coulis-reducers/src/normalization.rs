@@ -115,6 +115,11 @@ pub struct NormalizationRequest {
 }
 
 impl NormalizationRequest {
+    /// A request of everything by default, of this fold.
+    pub fn new(fold: ReducerRequest) -> NormalizationRequest {
+        NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false, result: None }
+    }
+
     /// The type of the result unless another is asked for: that of the elements, `float64` of integers.
     fn result_dtype(&self) -> DType {
         self.result.unwrap_or_else(|| statistic_result(&self.fold))
@@ -242,20 +247,15 @@ impl Normalization {
     /// The same of what `map` gives of the elements, in place of the elements.
     #[must_use]
     pub fn of_mapped(self, map: &Lambda) -> Normalization {
-        let of_elements = |of: Lambda| -> Lambda {
-            let behind = &of.params[map.body.len()..];
-            let args: Vec<Expr> = map.body.iter().cloned().chain(behind.iter().map(Var::expr)).collect();
-            Lambda { params: map.params.iter().chain(behind).cloned().collect(), body: of.apply(&args) }
-        };
         let staged = self.staged.map(|staged| Staged {
             first: staged.first.of_mapped(map),
-            kept: of_elements(staged.kept),
+            kept: staged.kept.of_mapped(map),
             ..staged
         });
         Normalization {
             reducer: self.reducer.of_mapped(map),
-            bound: self.bound.map(|bound| MapBound { scale: of_elements(bound.scale), ..bound }),
-            map: of_elements(self.map),
+            bound: self.bound.map(|bound| MapBound { scale: bound.scale.of_mapped(map), ..bound }),
+            map: self.map.of_mapped(map),
             staged,
             ..self
         }

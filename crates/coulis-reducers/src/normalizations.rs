@@ -29,13 +29,7 @@ mod tests {
     use crate::{NormalizationRequest, ReducerRequest};
 
     fn request(dtype: DType) -> NormalizationRequest {
-        NormalizationRequest {
-            fold: ReducerRequest::new(&[dtype]),
-            parameters: Vec::new(),
-            beside: Vec::new(),
-            wide: false,
-            result: None,
-        }
+        NormalizationRequest::new(ReducerRequest::new(&[dtype]))
     }
 
     #[test]

@@ -90,13 +90,7 @@ mod tests {
         let mut staged_names = Vec::new();
         for entry in NORMALIZATIONS {
             for dtype in DType::ALL {
-                let request = NormalizationRequest {
-                    fold: ReducerRequest::new(&[dtype]),
-                    parameters: Vec::new(),
-                    beside: Vec::new(),
-                    wide: false,
-                    result: None,
-                };
+                let request = NormalizationRequest::new(ReducerRequest::new(&[dtype]));
                 let normalization = entry.build(&request).unwrap();
                 let (Some(staged), Some(bound)) = (&normalization.staged, &normalization.bound) else {
                     continue;
@@ -133,8 +127,7 @@ mod tests {
     fn are_left_to_one_fold(name: &str) {
         let entry = crate::find_normalization(name).unwrap();
         let is_staged = |fold: ReducerRequest, wide: bool| {
-            let request =
-                NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide, result: None };
+            let request = NormalizationRequest { wide, ..NormalizationRequest::new(fold) };
             entry.build(&request).unwrap().staged.is_some()
         };
         let plain = ReducerRequest::new(&[DType::F32]);

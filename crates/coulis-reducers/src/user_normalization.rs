@@ -49,8 +49,8 @@ impl UserNormalization {
             .map(|((name, along), dtype)| Beside { name: name.clone(), along: *along, dtype: *dtype })
             .collect();
         let given = beside.iter().map(|e| (e.name.clone(), e.dtype)).collect();
-        let (fold, parameters) = (fold.clone(), Vec::new());
-        let request = NormalizationRequest { fold, parameters, beside: given, wide: false, result };
+        let plain = NormalizationRequest::new(fold.clone());
+        let request = NormalizationRequest { beside: given, result, ..plain };
         let parts = Parts::new(&self.name, &request, beside, &[]);
         let names: Vec<&str> = self.statistics.iter().map(String::as_str).collect();
         let (reducer, results) = parts.statistics(&names)?;

@@ -196,13 +196,7 @@ pub(super) mod tests {
         let problem =
             Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[axis]), Order::RowMajor, false)
                 .unwrap();
-        let request = NormalizationRequest {
-            fold,
-            parameters: Vec::new(),
-            beside: Vec::new(),
-            wide: false,
-            result: None,
-        };
+        let request = NormalizationRequest::new(fold);
         let of = find_normalization(name).unwrap().build(&request).unwrap();
         let map = Map { lambda: of.map, beside: Vec::new(), staged: of.staged, left_out: None };
         Spec::new(problem, vec![dtype], false, of.reducer, vec![OutputSpec::plain(dtype)], Some(map))

@@ -171,13 +171,7 @@ mod tests {
             (narrow.clone().with_two_walks(), Intrinsic::Exp2Ftz),
             (ReducerRequest { acc: Some(DType::F64), ..narrow.with_two_walks() }, Intrinsic::Exp),
         ] {
-            let request = NormalizationRequest {
-                fold,
-                parameters: Vec::new(),
-                beside: Vec::new(),
-                wide: false,
-                result: None,
-            };
+            let request = NormalizationRequest::new(fold);
             let normalization = ENTRY.build(&request).expect("a normalization");
             let mut found = Vec::new();
             for_each_expr(&normalization.map.body[0], &mut |e: &Expr| match e.node() {

@@ -80,8 +80,7 @@ fn spec_of(name: &str, info: &ArrayInfo, axes: &[i64]) -> Spec {
     let problem =
         Problem::of_map(std::slice::from_ref(info), None, &[], Some(axes), Order::RowMajor, false).unwrap();
     let fold = ReducerRequest::new(&[dtype]).with_two_walks();
-    let request =
-        NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false, result: None };
+    let request = NormalizationRequest::new(fold);
     let normalization = find_normalization(name).unwrap().build(&request).unwrap();
     let outputs = vec![OutputSpec::plain(normalization.result.dtype)];
     let map =
