@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod call_arrays;
 pub mod constants;
 pub mod counts;
 mod elements;

@@ -4,7 +4,6 @@
 //! Extents and strides are symbols, so that one kernel serves every shape of a kind; the planner makes a constant of
 //! what the loop nest hangs on (short extents, unit and broadcast strides, and strides that follow from those).
 
-use coulis_ir::args::ArrayInfo;
 use coulis_ir::counts::Count;
 use coulis_ir::{DType, Expr, Lambda, NanPolicy, Reducer, Var};
 use coulis_reducers::Staged;
@@ -548,62 +547,5 @@ impl Spec {
     /// Number of kept dimensions.
     pub fn n_kept(&self) -> usize {
         self.problem.dims.iter().filter(|d| !d.is_reduced()).count()
-    }
-
-    /// What the arrays of a call look like in canonical dimensions: inputs, then the mask, then those beside the elements.
-    pub fn array_infos(&self) -> Vec<ArrayInfo> {
-        let beside = self.map.iter().flat_map(|map| map.beside.iter().copied());
-        let dtypes = self.inputs.iter().copied().chain(self.mask.then_some(DType::Bool));
-        dtypes
-            .chain(beside)
-            .enumerate()
-            .map(|(array, dtype)| {
-                let (dims, parts) = (&self.problem.dims, &self.problem.parts[array]);
-                let whole = dims.len() - usize::from(!parts.is_empty());
-                let own = dims[..whole].iter().map(|d| (d.extent, d.strides[array]));
-                let (mut shape, strides): (Vec<i64>, Vec<i64>) =
-                    own.chain(parts.iter().map(|part| (part.extent, part.stride))).unzip();
-                if let Some(row) = shape.last_mut() {
-                    *row += self.offset(array);
-                }
-                ArrayInfo { dtype, shape, strides }
-            })
-            .collect()
-    }
-
-    /// Where the arrays of [`Spec::array_infos`] begin: elements from the first one of each.
-    pub fn array_starts(&self) -> Vec<i64> {
-        let all = self.problem.starts.iter().enumerate();
-        all.take(self.n_read() + self.map.as_ref().map_or(0, |map| map.beside.len()))
-            .map(|(array, start)| start - self.offset(array))
-            .collect()
-    }
-
-    /// Where the outputs (and priors) of a call begin: elements from the first one.
-    pub fn output_start(&self) -> i64 {
-        // Those of statistics have one for each step of the loops, and no loop over them is turned.
-        self.map.as_ref().map_or(0, |map| self.problem.starts[self.n_read() + map.beside.len()])
-    }
-
-    /// What the outputs (and priors) of a call look like in canonical dimensions.
-    pub fn output_infos(&self) -> Vec<ArrayInfo> {
-        let of_role = |reduced: bool| self.problem.dims.iter().filter(move |d| d.is_reduced() == reduced);
-        let dims: Vec<(i64, i64)> = match &self.map {
-            None => of_role(false)
-                .filter_map(|d| match d.role {
-                    Role::Kept { out_stride } => Some((d.extent, out_stride)),
-                    Role::Reduced { .. } => None,
-                })
-                .collect(),
-            Some(map) => {
-                let result = self.n_read() + map.beside.len();
-                of_role(false).chain(of_role(true)).map(|d| (d.extent, d.strides[result])).collect()
-            }
-        };
-        let (shape, strides): (Vec<i64>, Vec<i64>) = dims.into_iter().unzip();
-        self.outputs
-            .iter()
-            .map(|o| ArrayInfo { dtype: o.dtype, shape: shape.clone(), strides: strides.clone() })
-            .collect()
     }
 }
