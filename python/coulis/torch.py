@@ -418,15 +418,16 @@ def _normalize(
     arrays: Sequence[Tensor],
     given: str,
     parameters: Sequence[float],
-    where: Optional[Tensor] = None,
+    where: Optional[Tensor],
 ) -> Tensor:
-    # The names of the arrays that are given are joined by commas: schemas of operators know no dictionaries.
+    # The names of the arrays that are given are joined by commas: schemas of operators know no dictionaries. The mask has no default, which
+    # PyTorch would leave out of what has gradients.
     beside = dict(zip(given.split(","), arrays))
     return _coulis.normalize(x, name, tuple(axis), beside, _parameters(name, parameters), where=where)
 
 
 @_normalize.register_fake
-def _(x, name, axis, arrays, given, parameters, where=None):
+def _(x, name, axis, arrays, given, parameters, where):
     if any(not -x.ndim <= a < x.ndim for a in axis):
         raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {_dimensions(x.ndim)}")
     return _in_order_of(x, range(x.ndim), x.shape, x.dtype if x.is_floating_point() else torch.float64)

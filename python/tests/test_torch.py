@@ -186,7 +186,7 @@ def test_results_of_a_permuted_tensor_lie_as_the_operators_say(device):
         for axis in [[0], [1], [2], [0, 2], []]:
             for keepdims in [False, True]:
                 torch.library.opcheck(torch.ops.coulis.reduce.default, (view, "sum,count", axis, keepdims, 0.0))
-            torch.library.opcheck(torch.ops.coulis.normalize.default, (view, "softmax", axis, [], "", []))
+            torch.library.opcheck(torch.ops.coulis.normalize.default, (view, "softmax", axis, [], "", [], None))
     for view in views[:3]:
         assert torch.equal(coulis.max(view, 2), view.amax(2))
         assert coulis.softmax(view, 0).stride() == view.stride()
@@ -268,7 +268,7 @@ def test_rows_of_several_axes_are_normalised_with_gradients(device):
     x, w, b = values(device, 3, 4, 2), values(device, 4, 2), values(device, 4, 2)
     assert torch.autograd.gradcheck(lambda *t: coulis.torch.layer_norm(t[0], (1, 2), *t[1:]), (x, w, b))
     assert torch.autograd.gradcheck(lambda x: coulis.torch.softmax(x, (0, 2)), x)
-    torch.library.opcheck(torch.ops.coulis.normalize.default, (x, "layer_norm", [1, 2], [w, b], "weight,bias", [1e-5]))
+    torch.library.opcheck(torch.ops.coulis.normalize.default, (x, "layer_norm", [1, 2], [w, b], "weight,bias", [1e-5], None))
 
 
 MASKED = {
@@ -283,6 +283,8 @@ MASKED = {
 
 @pytest.mark.parametrize("name", MASKED)
 def test_under_a_mask_results_and_gradients_are_those_of_torch(device, name):
+    # One function is compiled for each mask and name.
+    torch._dynamo.reset()
     mask = torch.rand(4, 7, generator=torch.Generator().manual_seed(2)) < 0.6
     mask[:, 0] = True
     for m in [mask.to(device), mask[:1].to(device)]:
@@ -327,7 +329,7 @@ def test_channels_are_normalised_as_by_torch(device):
         torch.testing.assert_close(ours, theirs)
     x, w = values(device, 3, 4, 2), values(device, 3, 2)
     assert torch.autograd.gradcheck(lambda x, w: coulis.torch.batch_norm(x, 1, w), (x, w))
-    torch.library.opcheck(torch.ops.coulis.normalize.default, (x, "batch_norm", [1], [w], "weight", [1e-5]))
+    torch.library.opcheck(torch.ops.coulis.normalize.default, (x, "batch_norm", [1], [w], "weight", [1e-5], None))
 
 
 def test_a_normalization_without_a_gradient_is_computed_and_says_so_in_the_backward_pass(device, monkeypatch):
