@@ -44,6 +44,25 @@ fn softmax_and_weighted_norms_of_a_file_are_what_their_definitions_say() {
 }
 
 #[test]
+fn a_mask_in_a_file_says_which_elements_take_part() {
+    let folder = Folder::new("normalize-where");
+    let x = rows(&folder);
+    let mask = folder.file("m.npy", &npy("|b1", "(3, 3)", &[1, 1, 0, 0, 0, 0, 1, 0, 1]));
+    let words = ["normalize", &x, "--op", "softmax", "--axis", "1", "--where", &mask, "--format", "csv"];
+    let found = column(&answer(&words));
+    let first = 1.0 / (1.0 + 1f64.exp());
+    assert!((found[0] - first).abs() < 1e-7 && (found[1] - (1.0 - first)).abs() < 1e-7, "{found:?}");
+    assert_eq!(found[2..], [0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.5]);
+    let bytes = folder.file("b.npy", &npy("|u1", "(3,)", &[1, 1, 0]));
+    let words = ["normalize", &x, "--op", "softmax", "--axis", "1", "--where", &bytes];
+    refused(
+        &words,
+        "error[reduce/where]: `where` is to be of bool, which elements take part, got uint8 of shape [3]; a comparison \
+         gives bool, as `x != 0` does",
+    );
+}
+
+#[test]
 fn a_mapped_file_has_the_shape_of_the_input_and_a_plan_is_a_trace() {
     let folder = Folder::new("normalize-out");
     let (x, out) = (rows(&folder), folder.path("y.npy"));

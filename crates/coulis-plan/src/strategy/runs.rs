@@ -73,15 +73,6 @@ impl Facts<'_> {
         Runs { lanes, state_bytes, steps, chains, operations, walked_again: of_walks > 0, are_narrower }
     }
 
-    /// Whether positions of integers, which a second walk finds where a run does not tell them, are bytes in runs.
-    pub fn finds_by_bytes(&self) -> bool {
-        let reducer = &self.spec.reducer;
-        let are_found = reducer.quick.as_ref().is_some_and(|quick| !quick.rewalks.is_empty());
-        let runs = self.runs(u8::MAX.into());
-        let are_bytes = runs.are_narrower && runs.lanes == i64::from(self.target.vector_bytes);
-        are_found && are_bytes && !self.spec.inputs[0].is_float() && reducer.fields.len() > 1
-    }
-
     /// Whether each run is walked again, so that its elements stay in registers until then.
     pub fn walks_again(&self) -> bool {
         self.spec.reducer.quick.iter().flat_map(|quick| &quick.rewalks).any(Rewalk::is_always)

@@ -155,8 +155,7 @@ fn in_whole_blocks(rows: i64, lanes: i64) -> i64 {
 /// Elements of rows of so many neighbours, too many to be written out, that may be brought into lanes tile by tile; 0 if none.
 fn tiled_length(facts: &Facts, extent: i64) -> i64 {
     let is_row = facts.spec.problem.reduce_len == extent && matches!(facts.inner(), Some((_, 1, _)));
-    let longest = if facts.finds_by_bytes() { SHORT_OF_BYTES } else { SHORT_BY_VECTORS };
-    let is_long = SHORT < extent && extent <= longest;
+    let is_long = SHORT < extent && extent <= longest_in_tiles(facts);
     if is_long && is_row && facts.target.vector_bytes <= 256 { extent / TILE * TILE } else { 0 }
 }
 
@@ -164,6 +163,15 @@ fn tiled_length(facts: &Facts, extent: i64) -> i64 {
 /// along a row end.
 fn has_integer_states(facts: &Facts) -> bool {
     !facts.spec.inputs[0].is_float() && facts.spec.reducer.fields.len() > 1
+}
+
+/// The longest row that is brought into lanes in tiles: longer where positions, which a second walk finds where a run does not tell them,
+/// are bytes in runs.
+fn longest_in_tiles(facts: &Facts) -> i64 {
+    let runs = facts.runs(SHORT_BY_VECTORS);
+    let are_found = facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.rewalks.is_empty());
+    let are_bytes = runs.are_narrower && runs.lanes == i64::from(facts.target.vector_bytes);
+    if are_found && are_bytes && has_integer_states(facts) { SHORT_OF_BYTES } else { SHORT_BY_VECTORS }
 }
 
 /// Steps of a run of at most so many; of whole tiles, where that many elements of rows are folded by these.
