@@ -7,7 +7,7 @@
 use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::substitute_expr;
+use coulis_ir::visit::{substitute_expr, uses_any};
 use coulis_ir::{BinaryOp, Expr, Var};
 use coulis_tensor::IterVar;
 
@@ -17,6 +17,14 @@ use crate::stage::{Relation, SplitBy, Stage};
 
 /// `(min, extent)` of each root axis.
 pub(crate) type Domains = FastMap<Var, (Expr, Expr)>;
+
+/// The first axis of the stage, none of these, whose domain depends on one of them.
+pub(crate) fn dependent<'s>(stage: &'s Stage, on: &[Var]) -> Option<&'s IterVar> {
+    let depends = |axis: &&IterVar| {
+        !on.contains(axis.var()) && axis.dom().is_some_and(|(min, n)| uses_any(min, on) || uses_any(n, on))
+    };
+    stage.axes.iter().chain(stage.reduce_axes()).find(depends)
+}
 
 /// The domains that the operation itself declares.
 pub(crate) fn declared(stage: &Stage) -> Domains {

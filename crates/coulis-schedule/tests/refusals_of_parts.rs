@@ -172,3 +172,45 @@ fn zip_takes_two_folds_of_as_many_steps_and_what_combines_them() {
     assert_eq!(s.stage_name(ends), "B_ends");
     refused(&mut s, |s| s.compute_inline(ends), gone);
 }
+
+#[test]
+fn parts_of_a_loop_on_which_another_depends() {
+    let shape = [Expr::int(20), Expr::int(20)];
+    let a = placeholder(&shape, DType::I32, "A").expect("a tensor");
+    let k = reduce_axis(shape[1].clone(), "k");
+    let l = reduce_axis(k.expr() + Expr::int(1), "l");
+    let both = [k.clone(), l.clone()];
+    let triangle = || {
+        let b =
+            compute(&[Expr::int(1)], "B", |_| sum(a.at([&l.expr(), &k.expr()]), &both)).expect("a tensor");
+        Schedule::new(from_ref(&b), &[a.clone(), b.clone()]).expect("a schedule")
+    };
+    let mut s = triangle();
+    s.cut("B", &k, 4).expect("a head and a tail");
+    check(&s, &[&[]]);
+    let mut s = triangle();
+    s.begin("B", &k, 4).expect("a head");
+    check(&s, &[&[]]);
+    let mut s = triangle();
+    s.overlap("B", &k, 8).expect("two vectors and a half");
+    check(&s, &[&[]]);
+    // The inner loop depends on one that stays.
+    let mut s = triangle();
+    let (_, inner) = s.split("B", &l, Split::Factor(4)).expect("splits");
+    s.rfactor("B", &inner).expect("parts of the inner loop");
+    check(&s, &[&[]]);
+    let mut s = triangle();
+    let wanted = "axis is to be a loop on which no other depends, got `k`, on which the steps of `l` depend";
+    refused(&mut s, |s| s.peel("B", &k, 4), &format!("peel of `B`: {wanted}"));
+    let wanted =
+        "readers is to be ones with no loop that depends on the one along the row, got `l`, which does";
+    let readers: [StageRef; 1] = ["B".into()];
+    refused(
+        &mut s,
+        |s| s.from_boundary(&a, MemScope::Local, &readers, 4),
+        &format!("from_boundary of `B`: {wanted}"),
+    );
+    refused(&mut s, |s| s.filled(&a, MemScope::Local, &readers, 4, 24), &format!("filled of `B`: {wanted}"));
+    let wanted = "the extent of another axis depends on it, and would be that of none of the partial results";
+    refused(&mut s, |s| s.rfactor("B", &k), &format!("rfactor of `B` by `k`: {wanted}"));
+}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_expr;
-use coulis_ir::{Buffer, Expr, MemScope};
+use coulis_ir::{Buffer, Expr, MemScope, Var};
 use coulis_tensor::{Body, IterKind, IterVar, Reduction};
 
 use crate::error::ScheduleError;
@@ -191,19 +191,25 @@ pub(super) fn part(
     while schedule.stages.iter().any(|s| s.name == name) {
         name.push_str(".d");
     }
-    let mut map = Values::default();
-    let mut renewed = |old: &IterVar, kind, extent: Option<Expr>| {
-        let var = old.var().fresh();
+    let all = stage.axes.iter().chain(&reduction.axes);
+    let vars: Vec<Var> = all.clone().map(|old| old.var().fresh()).collect();
+    let mut map: Values = all.zip(&vars).map(|(old, var)| (old.var().clone(), var.expr())).collect();
+    // What depends on the axis depends on the place in the row, as domains of axes that lie within it do.
+    let place = substitute_expr(&(part.at)(&map[axis.var()], &map), &map);
+    map.insert(axis.var().clone(), place);
+    let renewed = |(old, var): (&IterVar, &Var), kind, extent: Option<&Expr>| {
         let (min, whole) = old.dom().map_or_else(
             || (fold::int(0, old.dtype()), fold::int(1, old.dtype())),
             |(min, extent)| (substitute_expr(min, &map), substitute_expr(extent, &map)),
         );
-        map.insert(old.var().clone(), var.expr());
-        IterVar::new(var, kind, min, extent.map_or(whole, |extent| substitute_expr(&extent, &map)))
+        let extent = extent.map_or(whole, |extent| substitute_expr(extent, &map));
+        IterVar::new(var.clone(), kind, min, extent)
     };
-    let axes: Vec<IterVar> = stage.axes.iter().map(|old| renewed(old, IterKind::Data, None)).collect();
-    let reduced: Vec<IterVar> = (reduction.axes.iter())
-        .map(|old| renewed(old, IterKind::Reduce, (old == axis).then(|| part.n.clone())))
+    let (of_data, of_fold) = vars.split_at(stage.axes.len());
+    let axes: Vec<IterVar> =
+        stage.axes.iter().zip(of_data).map(|pair| renewed(pair, IterKind::Data, None)).collect();
+    let reduced: Vec<IterVar> = (reduction.axes.iter().zip(of_fold))
+        .map(|pair| renewed(pair, IterKind::Reduce, (pair.0 == axis).then_some(&part.n)))
         .collect();
     let now = |old: &IterVar| reduction.axes.iter().position(|a| a == old).map(|at| reduced[at].clone());
     // Partial states are those of the part, too.
@@ -212,9 +218,6 @@ pub(super) fn part(
         Factored { dim: of.dim, around }
     });
     let factored: Vec<Factored> = factored.collect();
-    let number = map[axis.var()].clone();
-    let place = substitute_expr(&(part.at)(&number, &map), &map);
-    map.insert(axis.var().clone(), place);
     let whole = Body::Reduce(Box::new(Reduction { axes: Vec::new(), ..reduction.clone() }));
     let body = match map_body(&whole, &|e| substitute_expr(e, &map)) {
         Body::Reduce(r) => {

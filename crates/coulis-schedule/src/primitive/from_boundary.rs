@@ -19,6 +19,7 @@ use crate::fold;
 use crate::inline::{map_body, replace_reads};
 use crate::primitive::cache_read::{CacheRead, TensorRef, dimension_axis};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
+use crate::ranges::dependent;
 use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::{Filled, Stage, StageId, Turn};
 use crate::trace::{Arg, Step};
@@ -162,6 +163,10 @@ impl FromBoundary {
                 let wanted = "ones that read one row of the tensor along a loop over all of it";
                 return bad(name(), "readers", wanted, "others");
             };
+            if let Some(other) = dependent(stage, &[reading.along.var().clone()]) {
+                let wanted = "ones with no loop that depends on the one along the row";
+                return bad(name(), "readers", wanted, &format!("`{}`, which does", other.name()));
+            }
             match &stage.body {
                 Body::Reduce(r) if !(r.claims.associative && r.claims.commutative) => {
                     let reducer = r.name.clone();

@@ -15,6 +15,7 @@ use crate::example::sums;
 use crate::fold;
 use crate::primitive::cut::{Part, fold_in_parts, foldable_in_parts};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
+use crate::ranges::dependent;
 use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::StageId;
 use crate::trace::{Arg, Step};
@@ -104,6 +105,10 @@ impl Primitive for Peel {
         if length.is_none_or(|n| n < 2 * self.lanes) {
             let found = length.map_or("no constant".to_owned(), |n| n.to_string());
             return bad("axis", "a loop of a constant number of steps from 0 that holds two accesses", found);
+        }
+        if let Some(other) = dependent(schedule.by_id(self.stage), &[self.axis.var().clone()]) {
+            let found = format!("`{}`, on which the steps of `{}` depend", self.axis.name(), other.name());
+            return bad("axis", "a loop on which no other depends", found);
         }
         if row_begin(reduction, &self.axis).is_none() {
             let found = "others".to_owned();

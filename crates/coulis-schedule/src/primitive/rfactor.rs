@@ -138,6 +138,12 @@ impl Primitive for Rfactor {
                           factor the inner axis";
             return Err(ScheduleError::CannotFactor { stage: name, axis, reason });
         }
+        let parts: Vec<Var> = touched.iter().cloned().collect();
+        if ranges::dependent(stage, &parts).is_some() {
+            let reason =
+                "the extent of another axis depends on it, and would be that of none of the partial results";
+            return Err(ScheduleError::CannotFactor { stage: name, axis, reason });
+        }
         schedule.check_holds_none("rfactor", self.stage)?;
         let high = stage.axes.len() as i64;
         let low = -(high + 1);
