@@ -46,6 +46,9 @@ pub struct Target {
     /// Whether vectors of 64 bytes are worked on half by half, and widening to one takes as long as widening to four halves. Source:
     /// Software Optimization Guide for the AMD Zen4 Microarchitecture (57647); the latter as measured.
     pub halves_vectors: bool,
+    /// Whether the larger or smaller ones of two pairs of 16-bit floats, NaN kept, are one operation. Source: PTX ISA, `max.NaN.f16x2`
+    /// and `max.NaN.bf16x2`, of `sm_80` on.
+    pub pairs_of_halves: bool,
     /// What one block of threads may have; all 0 where kernels do not run in blocks.
     pub block: BlockLimits,
     /// Blocks of a cluster, at most; 1 where there are no clusters.
@@ -108,6 +111,7 @@ impl Target {
             widens_from_memory: true,
             separate_adders: false,
             halves_vectors: false,
+            pairs_of_halves: false,
             block: BlockLimits::default(),
             cluster_blocks: 1,
         }
@@ -139,6 +143,7 @@ impl Target {
             widens_from_memory: false,
             separate_adders: false,
             halves_vectors: false,
+            pairs_of_halves: true,
             block: BlockLimits {
                 threads: 1024,
                 shared_bytes: 48 << 10,
@@ -174,6 +179,7 @@ impl Target {
             widens_from_memory: false,
             separate_adders: false,
             halves_vectors: false,
+            pairs_of_halves: warp == 32,
             block,
             cluster_blocks: CLUSTER_BLOCKS,
         }

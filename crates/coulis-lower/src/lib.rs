@@ -32,6 +32,7 @@ mod lane_guards;
 mod loop_guards;
 pub mod name_quotients;
 pub mod narrow_index_types;
+mod pair_extrema;
 pub mod partition_loops;
 pub mod pass;
 pub mod place_barriers;

@@ -207,6 +207,7 @@ pub static PASSES: &[&Pass] = &[
     &crate::insert_prefetches::PASS,
     &crate::balance_adders::PASS,
     &crate::remove_noop::PASS,
+    &crate::pair_extrema::PASS,
     &crate::rewrite_unsafe_select::PASS,
     &crate::narrow_index_types::PASS,
     &crate::eliminate_common_subexpressions::PASS,
