@@ -96,7 +96,7 @@ def reduce(x, ops, axis=None, *, keepdims=False, where=None, nan="propagate", dd
         while len(states) > split_every:
             groups = [states[at : at + split_every] for at in range(0, len(states), split_every)]
             states = [merge(group, steps["merge"]) if len(group) > 1 else group[0] for group in groups]
-        return merge(states, steps["finish"], [(name, needs) for name, _, needs in steps["results"]])
+        return merge(states, steps["finish"], [(name, of_none) for name, _, of_none in steps["results"]])
 
     n_blocks = [x.numblocks[d] for d in kept]
     grid = np.empty(n_blocks, dtype=object)
@@ -212,7 +212,7 @@ def _shifted(positions, lengths, begin, whole):
 
 
 def _merge(states, reducer, results=None):
-    """The state of several states; or the results, whose names and needs are given: a list of arrays."""
+    """The state of several states; or the results, of which names and what they are of no elements are given: a list of arrays."""
     fields, taken = zip(*states)
     stacked = tuple(np.stack(field) for field in zip(*fields))
     found = _reduce(stacked if len(stacked) > 1 else stacked[0], reducer, 0)
@@ -220,11 +220,11 @@ def _merge(states, reducer, results=None):
     taken = None if taken[0] is None else np.logical_or.reduce(taken)
     if results is None:
         return found, taken
-    for (name, needs), result in zip(results, found):
-        name, _, part = name.partition(".")
-        if (name.startswith("arg") or part == "index") and (result < 0).any():
+    for (name, of_none), result in zip(results, found):
+        name = name.partition(".")[0]
+        if of_none == "no position" and (result < 0).any():
             raise ValueError(f"`{name}` of an empty set has no position")
-        if needs and taken is not None and not taken.all():
+        if of_none == "untold" and taken is not None and not taken.all():
             at = int(np.argmin(taken))
             raise ValueError(f"`{name}` of an empty set has no value: no element takes part in output {at}")
     return found

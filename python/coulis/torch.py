@@ -2,8 +2,8 @@
 
 `coulis.sum(tensor)` reads tensors too, but knows nothing of graphs. The functions here are PyTorch's own in that respect:
 one operator, `coulis::reduce`, gives any set of statistics in one read, is traced by shapes alone, and has gradients for
-`sum`, `mean`, `var`, `std`, `max`, `min`, `maxloc`, `minloc`, `absmax`, `prod`, `logsumexp`, `norm1`, `norm2`, `sumsq` and
-`meansq`. A second one, `coulis::normalize`, is softmax and the norms of layers, with gradients of the weights too.
+all that are functions here, and for `maxloc` and `minloc`. A second one, `coulis::normalize`, is softmax and the norms of
+layers, with gradients of the weights too.
 
 Each statistic with a gradient and each normalization of the catalogue is a function: `coulis.torch.mean(x, axis)`,
 `coulis.torch.layer_norm(x, axis, weight, bias)`. Their docstrings say what they take.
@@ -114,6 +114,20 @@ def _(x, ops, axis, keepdims, ddof):
     return [_in_order_of(x, left, shape, getattr(torch, dtype)) for dtype in dtypes]
 
 
+class _Gradient(NamedTuple):
+    """The gradient of a statistic or of a normalization."""
+
+    #: What gives it; `None` where there is none.
+    rule: Any
+    #: Whether the rule looks at the elements, which are kept for it then; it is handed None otherwise.
+    of_elements: bool = True
+    #: Whether it looks at the result, as it does in PyTorch. The same.
+    of_result: bool = False
+
+
+_NO_GRADIENT = _Gradient(None, of_elements=False)
+
+
 def _setup_context(ctx, inputs, output):
     x, ops, axis, keepdims, ddof = inputs
     ctx.axes, ctx.keepdims, ctx.ddof = _axes(axis, x.ndim), keepdims, ddof
@@ -125,9 +139,10 @@ def _setup_context(ctx, inputs, output):
     # A statistic that nobody differentiates has no gradient, rather than one of 0: 0 times an infinite slope is NaN.
     ctx.set_materialize_grads(False)
     # What is kept must not be changed in place before the backward pass, so that no more is kept than is asked for.
-    ctx.kept = [name for name in ctx.names if name in _ASKS_FOR_RESULT]
-    own = None if _ASKS_FOR_SHAPE.issuperset(ctx.names) else x
-    ctx.save_for_backward(own, *[found for name, found in zip(ctx.names, output) if name in _ASKS_FOR_RESULT])
+    gradients = [_GRADIENTS.get(name, _NO_GRADIENT) for name in ctx.names]
+    ctx.kept = [name for name, gradient in zip(ctx.names, gradients) if gradient.of_result]
+    own = x if any(gradient.of_elements for gradient in gradients) else None
+    ctx.save_for_backward(own, *[found for gradient, found in zip(gradients, output) if gradient.of_result])
 
 
 def _backward(ctx, grads):
@@ -146,7 +161,7 @@ def _backward(ctx, grads):
     for name, grad in zip(ctx.names, grads):
         if grad is None or not grad.is_floating_point():
             continue
-        rule = _GRADIENTS.get(name)
+        rule = _GRADIENTS.get(name, _NO_GRADIENT).rule
         if rule is None:
             legal = ", ".join(_GRADIENTS)
             raise NotImplementedError(f"`{name}` has no gradient; those of coulis.torch are {legal}")
@@ -294,28 +309,22 @@ def _meansq(ctx, x, grad, result):
 
 
 _GRADIENTS = {
-    "sum": _sum,
-    "mean": _mean,
-    "var": _var,
-    "std": _std,
-    "max": _extremum,
-    "min": _extremum,
-    "maxloc.value": _extremum,
-    "minloc.value": _extremum,
-    "prod": _prod,
-    "logsumexp": _logsumexp,
-    "absmax": _absmax,
-    "norm1": _norm1,
-    "norm2": _norm2,
-    "sumsq": _sumsq,
-    "meansq": _meansq,
+    "sum": _Gradient(_sum, of_elements=False),
+    "mean": _Gradient(_mean, of_elements=False),
+    "var": _Gradient(_var),
+    "std": _Gradient(_std, of_result=True),
+    "max": _Gradient(_extremum, of_result=True),
+    "min": _Gradient(_extremum, of_result=True),
+    "maxloc.value": _Gradient(_extremum, of_result=True),
+    "minloc.value": _Gradient(_extremum, of_result=True),
+    "prod": _Gradient(_prod),
+    "logsumexp": _Gradient(_logsumexp, of_result=True),
+    "absmax": _Gradient(_absmax, of_result=True),
+    "norm1": _Gradient(_norm1),
+    "norm2": _Gradient(_norm2, of_result=True),
+    "sumsq": _Gradient(_sumsq),
+    "meansq": _Gradient(_meansq),
 }
-
-# Those whose rules look at the result, as they do in PyTorch; the others are handed None.
-_ASKS_FOR_RESULT = {"softmax", "log_softmax", "std", "max", "min", "maxloc.value", "minloc.value", "logsumexp", "absmax", "norm2"}
-
-# Those whose rules look at no element, which are then not kept. The others are handed all of them.
-_ASKS_FOR_SHAPE = {"sum", "mean"}
 
 _op.register_autograd(_backward, setup_context=_setup_context)
 
@@ -445,12 +454,12 @@ def _setup_normalize(ctx, inputs, output):
     ctx.of_empty = [[] if len(values) == 0 else None for values in (axis, parameters)]
     # Who does not look at the result again lets it be changed in place.
     ctx.dtype = output.dtype
-    ctx.save_for_backward(x, output if ctx.name in _ASKS_FOR_RESULT else None, where, *arrays)
+    ctx.save_for_backward(x, output if _GRADIENTS_OF_NORMALIZATIONS.get(ctx.name, _NO_GRADIENT).of_result else None, where, *arrays)
 
 
 def _backward_normalize(ctx, grad):
     own, y, where, *arrays = ctx.saved_tensors
-    rule = _GRADIENTS_OF_NORMALIZATIONS.get(ctx.name)
+    rule = _GRADIENTS_OF_NORMALIZATIONS.get(ctx.name, _NO_GRADIENT).rule
     if rule is None:
         legal = ", ".join(_GRADIENTS_OF_NORMALIZATIONS)
         raise NotImplementedError(f"`{ctx.name}` has no gradient; those of coulis.torch are {legal}")
@@ -523,11 +532,11 @@ def _norm(is_centred, along):
 
 
 _GRADIENTS_OF_NORMALIZATIONS = {
-    "softmax": _softmax,
-    "log_softmax": _log_softmax,
-    "layer_norm": _norm(is_centred=True, along="reduced"),
-    "rms_norm": _norm(is_centred=False, along="reduced"),
-    "batch_norm": _norm(is_centred=True, along="kept"),
+    "softmax": _Gradient(_softmax, of_result=True),
+    "log_softmax": _Gradient(_log_softmax, of_result=True),
+    "layer_norm": _Gradient(_norm(is_centred=True, along="reduced")),
+    "rms_norm": _Gradient(_norm(is_centred=False, along="reduced")),
+    "batch_norm": _Gradient(_norm(is_centred=True, along="kept")),
 }
 
 _normalize.register_autograd(_backward_normalize, setup_context=_setup_normalize)

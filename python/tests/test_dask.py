@@ -43,6 +43,9 @@ def test_nan_and_integers_and_reducers_of_ones_own():
     xor = coulis.reducer(combine=lambda a, b: a ^ b, identity=0, name="xor")
     words = da.from_array(whole.ravel(), chunks=50)
     assert coulis.dask.reduce(words, xor).compute() == np.bitwise_xor.reduce(whole.ravel())
+    # A negative result is a position that is not there only where the statistic says so, whatever its name is.
+    total = coulis.reducer(combine=lambda a, b: a + b, identity=0, name="argsum")
+    assert coulis.dask.reduce(-words, total).compute() == -whole.sum()
 
 
 def test_infinities_in_chunks_that_are_long_and_short_are_one_state():

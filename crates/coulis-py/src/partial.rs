@@ -1,6 +1,6 @@
 //! What the Python half of the package asks before anything runs: types of results, and the steps of a reduction by parts.
 
-use coulis::partial::partial;
+use coulis::partial::{OfNone, partial};
 use coulis::reduce::check;
 use coulis::{ArrayInfo, DType, NanPolicy, Request};
 use pyo3::intern;
@@ -64,8 +64,8 @@ fn results_of(
 
 /// The reducers of a reduction by parts: from elements to states (`part`), from states to a state (`merge`) and to results
 /// (`finish`); type of each field of a state, and whether it holds a position; whether
-/// parts may be merged in any order; names and types of the results, and whether
-/// they have no value where no element takes part.
+/// parts may be merged in any order; names and types of the results, and what they are where no element takes part: a
+/// `value`, nothing that they tell (`untold`), or a position of -1 (`no position`).
 #[pyfunction]
 fn steps_of<'py>(
     py: Python<'py>,
@@ -79,8 +79,13 @@ fn steps_of<'py>(
     let (dtypes, request) = request_of(py, dtype(x_dtype)?, ops, policy, options::ddof(ddof)?, acc_dtype)?;
     let steps = py.detach(|| partial(&dtypes, &request)).or_raise()?;
     let answer = PyDict::new(py);
-    let results: Vec<(&str, &str, bool)> = (steps.results.iter().zip(&steps.needs_elements))
-        .map(|(result, needs)| (result.name.as_str(), result.dtype.name(), *needs))
+    let word = |of_none: &OfNone| match of_none {
+        OfNone::Value => "value",
+        OfNone::Untold => "untold",
+        OfNone::NoPosition => "no position",
+    };
+    let results: Vec<(&str, &str, &str)> = (steps.results.iter().zip(&steps.of_none))
+        .map(|(result, of_none)| (result.name.as_str(), result.dtype.name(), word(of_none)))
         .collect();
     answer.set_item("results", results)?;
     let fields: Vec<(&str, bool)> = steps.fields.iter().map(|f| (f.dtype.name(), f.is_position)).collect();

@@ -200,6 +200,8 @@ pub struct Entry {
     pub(crate) exact: ExactFn,
     /// The exact answer of a row from its moments; `None` where only the elements of the row tell.
     pub(crate) from_moments: Option<FromMoments>,
+    /// The reducer of tile calls for elements of a type, where it is another.
+    pub(crate) in_tiles: fn(DType) -> Option<Reducer>,
 }
 
 impl Entry {
@@ -213,6 +215,16 @@ impl Entry {
             return Err(ReducerError::Ddof { op: self.name, ddof: request.ddof });
         }
         (self.make)(request)
+    }
+
+    /// The reducer that tile calls name, for sources of these types.
+    ///
+    /// A tile call keeps the types that its program declares (contract N4): sums, products and extrema are one value of the
+    /// accumulator's type, which is converted once, when it is stored. States elsewhere are wider, which makes them exact for
+    /// any length; here the program fixes the order, and with it the error.
+    pub fn build_in_tiles(&self, inputs: &[DType]) -> Result<Reducer, ReducerError> {
+        let own = if let [input] = inputs { (self.in_tiles)(*input) } else { None };
+        own.map_or_else(|| self.build(&ReducerRequest::new(inputs)), Ok)
     }
 
     /// Whether an empty row is a typed error unless an initial value is given.

@@ -28,10 +28,21 @@ pub struct Partial {
     pub finish: OwnReducer,
     /// Names and types of the results as `reduce` gives them.
     pub results: Vec<Field>,
-    /// Whether each of them has no value where no element takes part.
-    pub needs_elements: Vec<bool>,
+    /// What each of them is where no element takes part.
+    pub of_none: Vec<OfNone>,
     /// The fields of a state.
     pub fields: Vec<StateField>,
+}
+
+/// What a result is where no element takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfNone {
+    /// A value like any other.
+    Value,
+    /// There is none, which only a mask tells.
+    Untold,
+    /// There is none, which a position of -1 tells.
+    NoPosition,
 }
 
 /// A field of a state.
@@ -62,8 +73,17 @@ pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
     };
     let call = check(&infos, &asked)?;
     let parts = call.statistics.iter().zip(&call.product.parts);
-    let needs_elements =
-        parts.flat_map(|(s, part)| part.results.clone().map(|_| s.refuses_empty())).collect();
+    let of_none = parts.flat_map(|(statistic, part)| {
+        part.results.clone().map(move |result| {
+            let is_last = result + 1 == part.results.end;
+            match statistic.refuses_empty() {
+                true if is_last && statistic.empty_index_is_error() => OfNone::NoPosition,
+                true => OfNone::Untold,
+                false => OfNone::Value,
+            }
+        })
+    });
+    let of_none = of_none.collect();
     let whole = call.product.reducer;
     let fields = fields(&whole)?;
     let state: Vec<Field> = (fields.iter().enumerate())
@@ -97,7 +117,7 @@ pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
         merge: OwnReducer::derived(merge),
         finish: OwnReducer::derived(finish),
         results: named,
-        needs_elements,
+        of_none,
         fields,
     })
 }

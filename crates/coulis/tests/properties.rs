@@ -129,7 +129,7 @@ impl Case {
         let mut ops = self.ops.clone();
         if self.out.is_some() {
             // Positions stay integers; bools and counts may be stored as anything.
-            ops.retain(|op| !op.ends_with("loc") && !op.starts_with("arg"));
+            ops.retain(|op| !coulis_reducers::find(op).is_ok_and(|entry| entry.empty_index_is_error()));
             if ops.is_empty() {
                 ops.push("sum");
             }

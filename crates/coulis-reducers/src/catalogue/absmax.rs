@@ -23,6 +23,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, _| moments::exactly([m.largest()])),
+    in_tiles: |_| None,
 };
 
 /// The type that holds every magnitude: the unsigned one of the same width.

@@ -22,6 +22,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, _| moments::int(m.n as i128)),
+    in_tiles: |_| None,
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

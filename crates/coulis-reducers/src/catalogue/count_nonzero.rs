@@ -23,6 +23,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, _| moments::int(m.n_nonzero as i128)),
+    in_tiles: |_| None,
 };
 
 /// Longest run that counts in `int16`, and in `int32`.

@@ -32,6 +32,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, _| moments::relative(m.greatest.value.as_f64() + m.exponentials.value().ln())),
+    in_tiles: |_| None,
 };
 
 /// How far an element, the greatest of a run, or the shift of a state that is brought together with another may exceed the

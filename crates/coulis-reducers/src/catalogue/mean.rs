@@ -27,6 +27,7 @@ pub static ENTRY: Entry = Entry {
         let scale = m.magnitude.double().value() / m.n as f64;
         moments::from_sum(m.magnitude, (m.sum.double() / m.count()).value(), scale)
     }),
+    in_tiles: |_| None,
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -24,6 +24,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, _| moments::relative((m.sum_of_squares()? / m.count()).value())),
+    in_tiles: |_| None,
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -7,6 +7,7 @@ use crate::exact::Case;
 use crate::exact::answer::{self, Answer};
 use crate::exact::moments;
 use crate::shape::extremum::{End, extremum};
+use crate::shape::one_value;
 
 /// Smallest element. Exact.
 pub static ENTRY: Entry = Entry {
@@ -22,6 +23,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, _| moments::exactly([m.least.value])),
+    in_tiles: |input| one_value::extremum("min", input, End::Least),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -24,6 +24,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, _| moments::exactly([m.least.value, Value::Int(m.least.first.into())])),
+    in_tiles: |_| None,
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -22,6 +22,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, r| m.total(m.magnitude, m.magnitude, r)),
+    in_tiles: |_| None,
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

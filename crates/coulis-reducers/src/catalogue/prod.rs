@@ -8,12 +8,13 @@
 //! one. Source: W. Kahan's counters of overflows and underflows, as in W. Kahan, "Lecture notes on the status of IEEE
 //! standard 754", 1997.
 
-use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer};
+use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Intrinsic, Reducer};
 
 use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, int, relative};
+use crate::shape::one_value;
 use crate::shape::total::{Accumulator, EPS32, integral, sum_result};
 
 /// Product of the elements. A `float64` product of `n` elements is within `n * 2^-52` of the exact one, relative.
@@ -32,6 +33,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: None,
+    in_tiles: |input| Some(one_value::folded("prod", input, BinaryOp::Mul, 1)),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -1,11 +1,12 @@
 //! Sum.
 
-use coulis_ir::Reducer;
+use coulis_ir::{BinaryOp, Reducer};
 
 use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, of_sum, same};
+use crate::shape::one_value;
 use crate::shape::total::{Degree, Total, integral, sum_result};
 
 /// Sum of the elements. Within `32 * eps * sum|x|` of the exact sum, `eps` being that of the accumulator.
@@ -25,6 +26,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: Some(|m, r| m.total(m.sum, m.magnitude, r)),
+    in_tiles: |input| Some(one_value::folded("sum", input, BinaryOp::Add, 0)),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -27,6 +27,7 @@ pub static ENTRY: Entry = Entry {
     make,
     exact,
     from_moments: None,
+    in_tiles: |_| None,
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

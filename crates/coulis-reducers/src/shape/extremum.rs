@@ -72,18 +72,22 @@ impl End {
 
     /// The nearer of two; NaN where `nan` says that there may be one and either is. `float32` has an operation for that.
     pub(crate) fn of_any(self, a: &Expr, b: &Expr, nan: bool) -> Expr {
-        let intrinsic = match self {
-            End::Greatest => Intrinsic::Max3,
-            End::Least => Intrinsic::Min3,
-        };
         match (nan, a.dtype()) {
             (false, _) => self.of(b, a),
-            (true, DType::F32) => Expr::call(intrinsic, vec![a.clone(), b.clone(), b.clone()]),
+            (true, DType::F32) => Expr::call(self.of_three(), vec![a.clone(), b.clone(), b.clone()]),
             (true, _) => {
                 let is_nan = |x: &Expr| Expr::call1(Intrinsic::IsNan, x.clone());
                 let keeps = self.reaches(a, b).or(is_nan(a));
                 Expr::select(keeps, a.clone(), b.clone())
             }
+        }
+    }
+
+    /// The operation that finds the nearest of three, NaN where one is.
+    pub(crate) fn of_three(self) -> Intrinsic {
+        match self {
+            End::Greatest => Intrinsic::Max3,
+            End::Least => Intrinsic::Min3,
         }
     }
 

@@ -180,9 +180,9 @@ pub fn check(inputs: &[Array], request: &Request) -> Result<(), String> {
         Some(axes) => axes.iter().map(|a| a.rem_euclid(rank as i64) as usize).collect(),
     };
     let (no_element, no_number) = empties(&inputs[0], &axes, request.where_.as_ref());
-    let is_position = |op: &String| op.starts_with("arg") || op.ends_with("loc");
-    let is_extremum =
-        |op: &String| ["min", "max", "absmax"].contains(&op.as_str()) && !request.init.contains_key(op);
+    let entry = |op: &String| coulis_reducers::find(op).expect("it is in the catalogue");
+    let is_position = |op: &String| entry(op).empty_index_is_error();
+    let is_extremum = |op: &String| entry(op).needs_init_when_empty() && !request.init.contains_key(op);
     let refused = (no_element && request.ops.iter().any(|op| is_position(op) || is_extremum(op)))
         || (no_number && request.nan == NanPolicy::Ignore && request.ops.iter().any(is_position));
     let outcome = match coulis::reduce::run(inputs, request) {
