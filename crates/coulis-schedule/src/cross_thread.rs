@@ -48,7 +48,7 @@ impl Builder<'_> {
     pub(crate) fn cross_thread(&self, stage: &Stage, r: &Reduction) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         self.fold_together(stage, r, &mut |total| {
-            let known = at.known_inside();
+            let known = self.known_behind_fold(stage);
             let point =
                 Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known, extents: &at.extents };
             let init: Vec<Expr> = r.init.iter().map(|e| substitute_expr(e, &at.absolutes)).collect();
@@ -91,9 +91,7 @@ impl Builder<'_> {
     ) -> Result<Stmt, ScheduleError> {
         self.check_together(stage, r)?;
         let at = self.at(stage);
-        let n_loops = at.loops.len();
-        let is_serial = |l: &Loop| l.is_loop() && stage.origin(&l.leaf).reduce;
-        let common = at.loops.iter().position(is_serial).unwrap_or(n_loops);
+        let common = self.n_around_fold(stage);
         let spread = |i: &&Index| {
             let mut loops = at.loops.iter();
             !is_block(i.tag) && loops.any(|l| l.launched() == Some(i.tag) && is_spread(stage, l))

@@ -58,7 +58,7 @@ impl Builder<'_> {
         };
         let parts = self.parts(stage, r);
         let first = self.fold_together(stage, r, &mut |total| {
-            let known = at.known_inside();
+            let known = self.known_behind_fold(stage);
             let point =
                 Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known, extents: &at.extents };
             let guards = self.guards_of(stage, &point, Purpose::Data).into_iter().map(|g| g.condition);

@@ -12,7 +12,7 @@ use coulis_tensor::{Body, IterVar};
 
 use crate::error::ScheduleError;
 use crate::fold;
-use crate::infer::{self, Placed};
+use crate::infer::{self, Loop, Placed};
 use crate::launch::{Index, is_block, shares, thread_index};
 use crate::nest::Builder;
 use crate::ranges;
@@ -57,6 +57,21 @@ impl Placed {
 }
 
 impl Builder<'_> {
+    /// The number of loops around those of a fold by all threads that each thread runs by itself.
+    pub(crate) fn n_around_fold(&self, stage: &Stage) -> usize {
+        let loops = &self.at(stage).loops;
+        let is_serial = |l: &Loop| l.is_loop() && stage.origin(&l.leaf).reduce;
+        loops.iter().position(is_serial).unwrap_or(loops.len())
+    }
+
+    /// What is known behind these loops of a fold, which may have had no step at all.
+    pub(crate) fn known_behind_fold(&self, stage: &Stage) -> Analyzer {
+        let at = self.at(stage);
+        let mut analyzer = at.known.clone();
+        infer::bind(&mut analyzer, &at.loops[..self.n_around_fold(stage)]);
+        analyzer
+    }
+
     /// Where the stage stores each component: in memory of the realised size from its start on, and in an argument,
     /// which is the whole tensor, where the tensor has the element. A stage may have components of both kinds.
     pub(crate) fn elements(&self, stage: &Stage, offsets: &Values) -> Vec<Element> {

@@ -12,7 +12,9 @@ use common::random::argmax_of;
 use common::{body, check, refusal};
 use coulis_ir::{DType, Expr, MemScope, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, Split, build_nest, thread_index};
-use coulis_tensor::{IterVar, Tensor, compute, compute_axes, max, placeholder, reduce_axis, sum, var};
+use coulis_tensor::{
+    IterVar, Tensor, compute, compute_axes, max, placeholder, reduce_axis, reduce_axis_of, sum, var,
+};
 
 struct Rows {
     s: Schedule,
@@ -310,6 +312,26 @@ fn a_triangle_on_threads() {
     s.bind(&i, &outer, BlockX).expect("bound");
     s.bind(&i, &thread, ThreadY).expect("bound");
     check(&s, &[&[("n", 1)], &[("n", 10)]]);
+}
+
+#[test]
+fn threads_that_fold_rows_of_no_elements_behind_the_last() {
+    // Behind the last row the loop that each thread runs by itself has no step, and the store is to be left out all the same.
+    let of_size: &[&[(&str, i64)]] = &[&[("n", 5)], &[("n", 1)]];
+    for (size, sizes) in [(Expr::int(5), [&[][..]].as_slice()), (var("n").expr(), of_size)] {
+        let a = placeholder(&[size.clone(), size.clone()], DType::I32, "A").expect("a tensor");
+        let b = compute_axes(from_ref(&size), &["i"], "B", |i| {
+            let k = reduce_axis_of(i[0].expr(), size.clone() - i[0].expr(), "k");
+            sum(a.at((&i[0], &k)), from_ref(&k))
+        })
+        .expect("a tensor");
+        let mut s = Schedule::new(from_ref(&b), &[a, b.clone()]).expect("a schedule");
+        let (row, k) = (b.op().axes()[0].clone(), b.op().reduce_axes()[0].clone());
+        s.split(&b, &row, Split::Factor(2)).expect("splits");
+        let (outer, _) = s.split(&b, &k, Split::Nparts(2)).expect("splits");
+        s.bind(&b, &outer, ThreadX).expect("bound");
+        check(&s, sizes);
+    }
 }
 
 #[test]
