@@ -129,6 +129,16 @@ def test_an_output_in_a_list_is_refused_since_nobody_would_see_it():
     f = coulis.build(te.create_schedule(B.op), [A, B])
     with pytest.raises(TypeError, match="`B` is an output, and lists are copied"):
         f([1, 2, 3], [0, 0, 0])
+
+    class Copying:
+        def __array__(self, dtype=None, copy=None):
+            return np.zeros(3, "int64")
+
+    with pytest.raises(TypeError, match="`B` is an output, and an object of type `Copying` is copied"):
+        f([1, 2, 3], Copying())
+    written = bytearray(24)
+    f([1, 2, 3], memoryview(written).cast("q"))
+    assert np.frombuffer(written, "int64").tolist() == [2, 3, 4]
     b = np.zeros(3, "int64")
     f([1, 2, 3], b)
     assert b.tolist() == [2, 3, 4]

@@ -158,12 +158,10 @@ fn extreme(expr: &Expr, inside: &Inside, largest: bool) -> Option<Expr> {
     match expr.node() {
         Node::Var(var) => {
             let (_, range) = inside.iter().rev().find(|(v, _)| v == var)?;
-            let (min, extent) = range.as_ref()?;
-            let at = if largest {
-                sum(min.clone(), difference(extent.clone(), Expr::int_of(1, dtype)))
-            } else {
-                min.clone()
-            };
+            // An index of a launch may be narrower than what the launch counts in.
+            let [min, extent] =
+                range.as_ref().map(|(min, extent)| [min, extent].map(|e| widen(e.clone(), dtype)))?;
+            let at = if largest { sum(min, difference(extent, Expr::int_of(1, dtype))) } else { min };
             extreme(&at, inside, largest)
         }
         Node::Binary(BinaryOp::Add, a, b) => {

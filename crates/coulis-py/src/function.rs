@@ -14,9 +14,9 @@ use coulis::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyInt, PyList, PyMemoryView, PyTuple};
 
-use crate::array::Given;
+use crate::array::{Given, is_array};
 use crate::dlpack::Place;
 use crate::error::OrRaise;
 use crate::expr::int64;
@@ -184,6 +184,11 @@ fn check_apart(parameters: &[Parameter], held: &[Held]) -> PyResult<()> {
     Ok(())
 }
 
+/// Whether what is written for an object is written to its own memory: an array's, or that of a buffer.
+fn shares_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(is_array(object)? || PyMemoryView::from(object).is_ok())
+}
+
 /// The array that a call reads, of an object that may be an array of `coulis.nd`.
 fn unwrapped<'py>(object: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Option<usize>)> {
     match object.getattr_opt("_coulis_array")? {
@@ -251,9 +256,14 @@ impl Function {
             )));
         }
         for (arg, facts) in args.iter().zip(parameters) {
-            if facts.is_written && (arg.is_instance_of::<PyList>() || arg.is_instance_of::<PyTuple>()) {
+            let given = unwrapped(&arg)?.0;
+            if facts.is_written && !shares_memory(&given)? {
+                let kind = match given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+                    true => "lists are".to_owned(),
+                    false => format!("an object of type `{}` is", given.get_type().name()?),
+                };
                 return Err(PyTypeError::new_err(format!(
-                    "`{}` is an output, and lists are copied, so that nobody would see it; give an array",
+                    "`{}` is an output, and {kind} copied, so that nobody would see it; give an array",
                     facts.name
                 )));
             }

@@ -276,12 +276,18 @@ impl Reader<'_> {
         if intrinsic == Intrinsic::Likely {
             return Ok(self.condition(&args[0])?.likely());
         }
-        let typed = args.iter().find(|a| !is_literal(a));
-        let dtype = match typed {
-            Some(arg) => self.expr(arg)?.dtype(),
+        // Literals take the type of the others; those are read once, or nested calls would take exponential time.
+        let typed = args.iter().map(|a| (!is_literal(a)).then(|| self.expr(a)).transpose());
+        let typed: Vec<Option<Expr>> = typed.collect::<Parsed<_>>()?;
+        let dtype = match typed.iter().flatten().next() {
+            Some(value) => value.dtype(),
             None => self.expr(&args[0])?.dtype(),
         };
-        let values: Vec<Expr> = args.iter().map(|a| self.expr_as(a, dtype)).collect::<Parsed<_>>()?;
+        let values = typed.into_iter().zip(args).map(|(value, arg)| match value {
+            Some(value) => Ok(value),
+            None => self.expr_as(arg, dtype),
+        });
+        let values: Vec<Expr> = values.collect::<Parsed<_>>()?;
         let lanes = values.iter().map(Expr::lanes).max().unwrap_or(1);
         for (value, arg) in values.iter().zip(args) {
             let fits = value.dtype() == dtype && (value.lanes() == lanes || value.lanes() == 1);

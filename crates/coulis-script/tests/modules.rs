@@ -11,3 +11,13 @@ fn several_functions_keep_their_order() {
     assert_eq!(kernels.iter().map(|k| k.name.as_str()).collect::<Vec<_>>(), ["main", "again"]);
     assert_eq!(print_module(&kernels), text);
 }
+
+#[test]
+fn calls_nested_in_one_another_are_read_once_each() {
+    let (open, close) = ("T.exp(".repeat(100), ")".repeat(100));
+    let text = format!(
+        "@T.prim_func\ndef main(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.fma({open}A[1]{close}, 2, {open}A[2]{close})\n"
+    );
+    let kernels = parse_module(&text).expect("a function");
+    assert_eq!(kernels.len(), 1);
+}

@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use common::{Special, array, check, executed, numbers};
 use coulis::reduce::{array_info, kernel, plan, prepare, run};
 use coulis::text::{compile_one, emit_cuda, print_kernel};
-use coulis::{Arguments, CompileOptions, DType, DeviceChoice, Normalize, Request, TargetChoice, Value};
+use coulis::{
+    Arguments, Array, CompileOptions, DType, DeviceChoice, Normalize, Request, TargetChoice, Value,
+};
 
 /// What a call is of.
 #[derive(Clone, Copy, PartialEq)]
@@ -216,4 +218,37 @@ fn a_trace_that_stores_only_some_results_is_refused() {
     let replayed = Request { plan: Some(restricted), ..request };
     let error = run(&[input], &replayed).unwrap_err().to_string();
     assert!(error.contains("the trace stores only some results of"), "{error}");
+}
+
+#[test]
+fn a_plan_whose_rows_are_parted_among_threads_of_one_block_gives_right_results() {
+    // A planner's trace with the blocks made threads: one result, counted in int64, by threads that int32 counts.
+    let trace = "k0_outer, k0_inner = s[S].split(k0, factor=4)
+k0_outer_outer, k0_outer_inner = s[S].split(k0_outer, factor=32)
+S_rf = s.rfactor(S, k0_outer_inner)
+k0_outer_outer_outer, k0_outer_outer_inner = s[S_rf].split(k0_outer_outer, factor=2)
+s[S_rf].unroll(k0_inner)
+s[S].bind(k0_outer_inner_v, \"threadIdx.x\")
+s[S_rf].compute_at(s[S], k0_outer_inner_v)
+A_local = s.cache_read(A, \"local\", [S_rf])
+s[A_local].compute_at(s[S_rf], k0_outer_outer_inner)
+W_local = s.cache_read(W, \"local\", [S_rf])
+s[W_local].compute_at(s[S_rf], k0_outer_outer_inner)
+singleton = s[O].fuse()
+singleton_outer, singleton_inner = s[O].split(singleton, factor=8)
+s[O].bind(singleton_outer, \"threadIdx.x\")
+s[S].compute_at(s[O], singleton_inner)
+";
+    let values: Vec<i32> = (0..320).collect();
+    let taken: Vec<u8> = values.iter().map(|v| u8::from(v % 3 == 0)).collect();
+    let input = Array::from_slice(&[320], &values).unwrap();
+    let request = Request {
+        where_: Some(Array::from_bytes(DType::Bool, &[320], &taken).unwrap()),
+        plan: Some(trace.to_owned()),
+        device: DeviceChoice::Sim { warp: 32, orders: 1 },
+        ..Request::new(&["sum"])
+    };
+    let found = run(&[input], &request).unwrap();
+    let sum: i32 = values.iter().filter(|v| *v % 3 == 0).sum();
+    assert_eq!(found.results[0].array.scalars().next().unwrap().to_f64(), f64::from(sum));
 }

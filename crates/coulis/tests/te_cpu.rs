@@ -9,13 +9,14 @@ use std::slice::from_ref;
 
 use coulis::DType;
 use coulis::te::{
-    Expr, Intrinsic, IterVar, Reduction, Schedule, Split, Tensor, TensorError, all, any, comm_reducer,
-    compute, compute_tuple, max, min, prod, reduce_axis, sum,
+    Expr, Intrinsic, IterVar, MemScope, Reduction, Schedule, Split, Tensor, TensorError, all, any,
+    comm_reducer, compute, compute_tuple, max, min, prod, reduce_axis, sum,
 };
+use coulis_ir::Attr;
 use coulis_ir::eval::Value;
 use everywhere::{
-    Tolerance, argmax_of, c, f, input, leaf, n, nest_text, number, realized, reference, run_everywhere,
-    run_everywhere_with, schedule, small,
+    Tolerance, argmax_of, c, f, input, leaf, n, nest_text, number, realized, reference, run_as_scheduled,
+    run_everywhere, run_everywhere_with, schedule, small,
 };
 
 #[test]
@@ -455,4 +456,15 @@ fn several_rows_past_the_end_begin_before_it() {
         // Fewer rows than a block keep their guard.
         assert_eq!(text.contains("T.min("), rows == 37, "{text}");
     }
+}
+
+#[test]
+fn a_pragma_for_gpus_changes_nothing_on_a_cpu() {
+    let a = input(&[c(16)], DType::F32, "A");
+    let b = compute(&[c(16)], "B", |i| a.at(i)).unwrap();
+    let d = compute(&[c(16)], "C", |i| b.at(i) + f(1.0)).unwrap();
+    let mut s = schedule(&[d], &[a]);
+    s.set_scope("B", MemScope::Shared).unwrap();
+    s.pragma("B", &leaf(&s, "B", 0), "async_copy", Attr::Int(1)).unwrap();
+    run_as_scheduled(&s, &[&[]], &small, Tolerance::Exact);
 }

@@ -72,7 +72,7 @@ impl Walker<'_> {
                 result
             }
             Stmt::Annotate { key, value, body, .. }
-                if is_pragma(key, ASYNC_COPY) && *value != Attr::Int(0) =>
+                if is_pragma(key, ASYNC_COPY) && *value != Attr::Int(0) && self.by_lanes() =>
             {
                 let outer = self.f.copies.replace(false);
                 let result = self.stmt(body);

@@ -119,7 +119,9 @@ impl Random {
         let exponent = exponents.start() + self.below(exponents.clone().count() as u64) as i32;
         let mantissa = 1.0 + (self.next() >> 12) as f64 * 2f64.powi(-52);
         let sign = if self.next() & 1 == 0 { 1.0 } else { -1.0 };
-        Value::Float(sign * mantissa * 2f64.powi(exponent)).cast(dtype)
+        // Narrow types round the largest to infinity.
+        let most = dtype.max_finite();
+        Value::Float(sign * (mantissa * 2f64.powi(exponent)).min(most)).cast(dtype)
     }
 
     /// One of four small whole numbers of either sign, so that some are equal, and so are some of their squares.
@@ -136,6 +138,22 @@ impl Random {
                 Value::Int(dtype.wrap_int(all[self.below(6) as usize]))
             }
             None => Value::Float([0.0, -0.0, 1.0, -1.0, 0.5, 2.0][self.below(6) as usize]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_of_any_magnitude_are_finite() {
+        let mut random = Random(7);
+        for dtype in DType::ALL.into_iter().filter(|dtype| dtype.is_float()) {
+            for _ in 0..20_000 {
+                let value = random.value(dtype, Draw::Any).as_f64();
+                assert!(value.is_finite(), "{dtype}: {value}");
+            }
         }
     }
 }
