@@ -48,7 +48,7 @@ pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reduc
 pub use stmt::{
     ExecScope, LoopKind, MAX_BLOCK_THREADS, Role, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall,
 };
-pub use target::{BlockLimits, Target, TargetKind};
+pub use target::{BlockLimits, Multiprocessor, Target, TargetKind};
 pub use var::{Var, VarId, VarKind};
 
 pub use coulis_layout::counted;

@@ -24,7 +24,7 @@ pub struct Target {
     pub vector_bytes: u32,
     /// Bytes of all vector registers together: what loop-carried state may take.
     pub register_bytes: u32,
-    /// Threads that run side by side.
+    /// Threads that run side by side; on a GPU those that all its multiprocessors hold.
     pub n_threads: u32,
     /// Bytes of the nearest cache of data of one thread, where hints may bring lines; 0 where there is none.
     pub first_cache_bytes: u64,
@@ -34,6 +34,8 @@ pub struct Target {
     pub shared_cache_bytes: u64,
     /// Bytes that memory delivers a second for each of the threads that run side by side; 0 where kernels do not run in blocks.
     pub thread_bytes_per_second: u64,
+    /// What each multiprocessor has; all 0 where kernels do not run in blocks.
+    pub multiprocessor: Multiprocessor,
     /// Pages of memory that a thread reads side by side faster than one after another, a power of two; 1
     /// where it gains nothing.
     pub pages: u32,
@@ -55,6 +57,15 @@ pub struct Target {
     pub cluster_blocks: u32,
 }
 
+/// What one multiprocessor of a GPU has. Source: CUDA C++ Programming Guide, technical specifications per compute capability.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Multiprocessor {
+    /// Threads that it holds at most.
+    pub threads: u32,
+    /// 32-bit registers of all its threads together.
+    pub registers: u32,
+}
+
 /// Limits of one block of threads. Source: CUDA C++ Programming Guide, technical specifications per compute capability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockLimits {
@@ -71,24 +82,26 @@ pub struct BlockLimits {
 /// Blocks of a cluster that every part with clusters launches. Source: CUDA C++ Programming Guide, thread block clusters.
 const CLUSTER_BLOCKS: u32 = 8;
 
-/// Compute capabilities that coulis compiles for, with the shared memory that a block may ask for at launch, multiprocessors, MiB of
-/// second-level cache and GB that memory delivers a second of a large part of that name (A100, A40, L40S, H100, B200, B300 and RTX
-/// PRO 6000, by their data sheets), and blocks of a cluster.
-const CUDA_ARCHS: &[(&str, u32, u32, u64, u64, u32)] = &[
-    ("sm_80", 163 << 10, 108, 40, 2039, 1),
-    ("sm_86", 99 << 10, 84, 6, 696, 1),
-    ("sm_89", 99 << 10, 142, 96, 864, 1),
-    ("sm_90a", 227 << 10, 132, 50, 3352, CLUSTER_BLOCKS),
-    ("sm_100a", 227 << 10, 148, 126, 8000, CLUSTER_BLOCKS),
-    ("sm_103a", 227 << 10, 160, 126, 8000, CLUSTER_BLOCKS),
-    ("sm_120a", 99 << 10, 188, 128, 1792, CLUSTER_BLOCKS),
+/// An architecture: its name, bytes of shared memory that a block may ask for at launch, multiprocessors of a large part of that name,
+/// threads that each holds, MiB of second-level cache and GB that memory delivers a second of that part, and blocks of a cluster.
+type CudaArch = (&'static str, u32, u32, u32, u64, u64, u32);
+
+/// The architecture whose facts the simulator's GPU has too.
+const HOPPER: CudaArch = ("sm_90a", 227 << 10, 132, 2048, 50, 3352, CLUSTER_BLOCKS);
+
+/// Compute capabilities that coulis compiles for, oldest first. Their parts are A100, A40, L40S, H100, B200, B300 and RTX PRO 6000,
+/// by their data sheets.
+const CUDA_ARCHS: &[CudaArch] = &[
+    ("sm_80", 163 << 10, 108, 2048, 40, 2039, 1),
+    ("sm_86", 99 << 10, 84, 1536, 6, 696, 1),
+    ("sm_89", 99 << 10, 142, 1536, 96, 864, 1),
+    HOPPER,
+    ("sm_100a", 227 << 10, 148, 2048, 126, 8000, CLUSTER_BLOCKS),
+    ("sm_103a", 227 << 10, 160, 2048, 126, 8000, CLUSTER_BLOCKS),
+    ("sm_120a", 99 << 10, 188, 1536, 128, 1792, CLUSTER_BLOCKS),
 ];
 
 impl Target {
-    /// Threads that a multiprocessor holds, on those that the figures of the planner are of. Source: CUDA C++ Programming Guide,
-    /// technical specifications per compute capability (2048 for 8.0, 9.0 and 10.0).
-    pub const UNIT_THREADS: u32 = 2048;
-
     /// Lanes that a warp has at least, on every machine with threads: a block of so many threads is one warp.
     pub const LEAST_WARP: u32 = 32;
 
@@ -106,6 +119,7 @@ impl Target {
             cache_bytes: 1 << 20,
             shared_cache_bytes: 0,
             thread_bytes_per_second: 0,
+            multiprocessor: Multiprocessor::default(),
             pages: 4,
             reads_ahead: false,
             widens_from_memory: true,
@@ -123,66 +137,51 @@ impl Target {
     }
 
     /// An NVIDIA GPU of that architecture, `sm_90a` say; `None` for one that coulis does not compile for.
-    /// `n_threads` counts the threads that all multiprocessors together hold.
     pub fn cuda(arch: &str) -> Option<Target> {
-        let (arch, shared_dyn_bytes, n_units, cache_mib, gigabytes, cluster_blocks) =
-            CUDA_ARCHS.iter().find(|(name, ..)| *name == arch)?;
-        Some(Target {
+        CUDA_ARCHS.iter().find(|(name, ..)| *name == arch).map(Target::of_arch)
+    }
+
+    /// The GPU of the simulator, with warps of 32 or 64 lanes: as [`Target::cuda`] of `sm_90a` in all other facts, but that
+    /// AMD's have no extrema of pairs that keep NaN. Its kind is CUDA for 32 lanes and HIP for 64.
+    pub fn simulated(warp: u32) -> Target {
+        Target {
+            kind: if warp == 64 { TargetKind::Hip } else { TargetKind::Cuda },
+            arch: "sim".to_owned(),
+            warp,
+            pairs_of_halves: warp == 32,
+            ..Target::of_arch(&HOPPER)
+        }
+    }
+
+    fn of_arch(of: &CudaArch) -> Target {
+        let &(arch, shared_dyn_bytes, n_multiprocessors, threads, cache_mib, gigabytes, cluster_blocks) = of;
+        let n_threads = n_multiprocessors * threads;
+        Target {
             kind: TargetKind::Cuda,
-            arch: (*arch).to_owned(),
+            arch: arch.to_owned(),
             warp: 32,
             vector_bytes: 16,
             register_bytes: 1 << 10,
-            n_threads: n_units * Target::UNIT_THREADS,
+            n_threads,
             first_cache_bytes: 0,
             cache_bytes: 128 << 10,
             shared_cache_bytes: cache_mib << 20,
-            thread_bytes_per_second: gigabytes * 1_000_000_000 / u64::from(n_units * Target::UNIT_THREADS),
+            thread_bytes_per_second: gigabytes * 1_000_000_000 / u64::from(n_threads),
+            multiprocessor: Multiprocessor { threads, registers: 1 << 16 },
             pages: 1,
             reads_ahead: false,
             widens_from_memory: false,
             separate_adders: false,
             halves_vectors: false,
             pairs_of_halves: true,
-            block: BlockLimits {
-                threads: 1024,
-                shared_bytes: 48 << 10,
-                shared_dyn_bytes: *shared_dyn_bytes,
-                registers: 255,
-            },
-            cluster_blocks: *cluster_blocks,
-        })
+            block: BlockLimits { threads: 1024, shared_bytes: 48 << 10, shared_dyn_bytes, registers: 255 },
+            cluster_blocks,
+        }
     }
 
-    /// The GPU of the simulator, with warps of 32 or 64 lanes: as [`Target::cuda`] of `sm_90a` in all other facts.
-    /// Its kind is CUDA for 32 lanes and HIP for 64.
-    pub fn simulated(warp: u32) -> Target {
-        let block = BlockLimits {
-            threads: 1024,
-            shared_bytes: 48 << 10,
-            shared_dyn_bytes: 227 << 10,
-            registers: 255,
-        };
-        Target {
-            kind: if warp == 64 { TargetKind::Hip } else { TargetKind::Cuda },
-            arch: "sim".to_owned(),
-            warp,
-            vector_bytes: 16,
-            register_bytes: 1 << 10,
-            n_threads: 132 * Target::UNIT_THREADS,
-            first_cache_bytes: 0,
-            cache_bytes: 128 << 10,
-            shared_cache_bytes: 50 << 20,
-            thread_bytes_per_second: 3_352_000_000_000 / u64::from(132 * Target::UNIT_THREADS),
-            pages: 1,
-            reads_ahead: false,
-            widens_from_memory: false,
-            separate_adders: false,
-            halves_vectors: false,
-            pairs_of_halves: warp == 32,
-            block,
-            cluster_blocks: CLUSTER_BLOCKS,
-        }
+    /// Multiprocessors, at least 1, of machines with blocks of threads.
+    pub fn n_multiprocessors(&self) -> u32 {
+        (self.n_threads / self.multiprocessor.threads.max(1)).max(1)
     }
 
     /// Whether kernels run in blocks of threads with barriers and shuffles.
@@ -191,5 +190,19 @@ impl Target {
             TargetKind::Cpu => false,
             TargetKind::Cuda | TargetKind::Hip => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multiprocessors_are_counted_by_the_threads_that_each_holds() {
+        let of = |arch: &str| Target::cuda(arch).map(|target| target.n_multiprocessors());
+        assert_eq!([of("sm_86"), of("sm_90a"), of("sm_120a")], [Some(84), Some(132), Some(188)]);
+        assert_eq!(Target::simulated(64).n_multiprocessors(), 132);
+        let few = Target { n_threads: 100, ..Target::simulated(32) };
+        assert_eq!(few.n_multiprocessors(), 1, "fewer threads than a multiprocessor holds");
     }
 }

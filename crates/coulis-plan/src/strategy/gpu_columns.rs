@@ -20,8 +20,8 @@ use super::gpu_steps::{as_one, split_fold};
 use super::joined::{LARGE, LIGHT_STATE, MOST_BESIDE, Row, split_joined};
 use super::steps::{same_axis, stage_of};
 use super::waves::{
-    UNIT_THREADS, are_better_wide, balanced, blocks_by, cut_pieces, filled, held, is_close, registers,
-    resident, whole_turns,
+    are_better_wide, balanced, blocks_by, cut_pieces, filled, held, is_close, registers, resident,
+    whole_turns,
 };
 use super::{Decline, Facts, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
@@ -125,12 +125,12 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let (row, rows) = (extent.saturating_mul(joined), problem.reduce_len / beside / joined);
     let words = ceil_div(row, lanes);
     let n_outer = problem.n_outputs / (extent / beside).max(1);
-    let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
+    let n_multiprocessors = i64::from(facts.target.n_multiprocessors());
     let [one, two] = [1, 2].map(|warps| strip(words, warps * i64::from(facts.target.warp)));
     // Strips of narrow elements are more work for threads than for memory.
     let begin_within = extent * facts.spec.inputs[0].bytes() as i64 % SECTOR_BYTES != 0;
     let may_widen = begin_within && n_outer == 1 && !facts.is_narrow();
-    let at_once = units * resident(BLOCK, lanes * state, BUSY_THREADS);
+    let at_once = n_multiprocessors * resident(facts.target, BLOCK, lanes * state, BUSY_THREADS);
     let is_wide = may_widen && are_better_wide(ceil_div(words, one), ceil_div(words, two), at_once);
     let side_by_side = if is_wide { two } else { one };
     let access = lanes * facts.spec.inputs[0].bytes() as i64;
@@ -202,8 +202,8 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let of_block = ceil_div(together * outer, warp) * warp;
     // Parts so that all blocks run at once: they are alike, and the second launch has the less to read.
     let busy = if is_byte && run > LONGEST_RUN { BUSY_OF_LONG } else { BUSY_THREADS };
-    let resident = resident(of_block, lanes * state, busy);
-    let mut at_once = units * resident;
+    let resident = resident(facts.target, of_block, lanes * state, busy);
+    let mut at_once = n_multiprocessors * resident;
     let parts = (at_once / n_blocks.max(1)).saturating_mul(row).saturating_mul(state);
     let has_many_parts = parts > MANY_PARTS && (bytes > 1 || n_blocks == 1);
     let is_late = facts.has_swift_memory() && calls_functions(&facts.spec.reducer.combine);
@@ -213,12 +213,12 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
             _ if narrow > 1 && run > 1 && run * access <= IN_FLIGHT => BUSY_OF_SHORT,
             _ => BUSY_OF_JOINED,
         };
-        at_once = units * (busy / together.max(1)).clamp(1, resident);
+        at_once = n_multiprocessors * (busy / together.max(1)).clamp(1, resident);
     }
     // Blocks that have more work than memory has bytes for them wait for the last of their wave.
     let wanted = match n_blocks > at_once && (is_work && is_large || resident == 1) {
         true => balanced(n_blocks, at_once),
-        false => filled(n_blocks, at_once, units * resident),
+        false => filled(n_blocks, at_once, n_multiprocessors * resident),
     };
     let fewest = FEWEST.max(run);
     let wanted = if facts.parallel() { wanted.clamp(1, (turns / fewest).max(1)) } else { 1 };
@@ -245,7 +245,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     // Blocks of one launch that do another's have as many threads in both: a row for each of those that share an output.
     let are_alike = threads <= innermost;
     let in_last = chunks > 1 && outer == 1 && are_apart && is_short && are_alike;
-    let is_close = is_close(of_block, lanes * state, BUSY_THREADS);
+    let is_close = is_close(facts.target, of_block, lanes * state, BUSY_THREADS);
     let has_guards = run == 1 && row % tile != 0;
     // Left to the compiler, what is read of one array is folded before more of another is asked for.
     let reads_several = run == 1 && facts.spec.inputs.len() > 1;
@@ -257,15 +257,16 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         // of blocks of many threads one fewer is much.
         let reads_again = facts.walks_again() || !facts.spec.reducer.ignores_position();
         let words = if reads_again { run * lanes * bytes as i64 / WORD_BYTES } else { 0 };
-        let most = blocks_by(of_block, registers(lanes * state) + words);
+        let most = blocks_by(facts.target, of_block, registers(lanes * state) + words);
         let is_tight = of_block >= BLOCK && row % tile != 0;
-        held(n_blocks, units, if is_tight { resident.min(most) } else { resident }, most)
+        held(n_blocks, n_multiprocessors, if is_tight { resident.min(most) } else { resident }, most)
     } else {
         0
     };
     // Few outputs of many partial states are more than a block of each reads in time.
     let of_output = chunks.saturating_mul(joined * beside).saturating_mul(state);
-    let are_few = of_output > STATES_OF_BLOCK && problem.n_outputs.saturating_mul(LAST_BLOCKS) <= 2 * units;
+    let are_few =
+        of_output > STATES_OF_BLOCK && problem.n_outputs.saturating_mul(LAST_BLOCKS) <= 2 * n_multiprocessors;
     let last_blocks = if beside > 1 && are_few && has_clusters(facts) { LAST_BLOCKS } else { 1 };
     // All that a thread reads of short columns is less than is to be under way: it has columns of several strips.
     let is_whole = chunks == 1 && !are_parts;

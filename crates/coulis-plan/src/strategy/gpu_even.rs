@@ -9,7 +9,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 
 use super::gpu_rows::LARGE_STATE;
 use super::gpu_steps::{Fold, as_one, chunks_of_pieces};
-use super::waves::{UNIT_THREADS, chunks_of, resident};
+use super::waves::{chunks_of, resident};
 use super::{Facts, Sketch, floor_pow2, state_bytes};
 
 /// Threads of an output, at least and at most: fewer read short pieces of what memory gives, more leave much to bring together.
@@ -44,12 +44,17 @@ impl Deal {
         let threads = (least..=most.min(words)).rev().find(divides)?;
         let rows = floor_pow2((BLOCK / threads).max(1));
         let n_outputs = facts.spec.problem.n_outputs.max(1);
-        let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
-        let of_unit = resident(threads * rows, state_bytes(&facts.spec.reducer), UNIT_THREADS);
-        let at_once = floor_pow2((units * of_unit * rows / n_outputs).max(1));
+        let n_multiprocessors = i64::from(facts.target.n_multiprocessors());
+        let busy = i64::from(facts.target.multiprocessor.threads);
+        let of_each = resident(facts.target, threads * rows, state_bytes(&facts.spec.reducer), busy);
+        let at_once = floor_pow2((n_multiprocessors * of_each * rows / n_outputs).max(1));
         let wanted = if at_once >= FEWEST_CHUNKS { at_once } else { CHUNKS_OF_MANY };
         let chunks = chunks_of(pieces, wanted.min(pieces / FEWEST_PIECES).max(1));
-        (n_outputs.saturating_mul(chunks) >= 2 * units * rows).then_some(Deal { threads, rows, chunks })
+        (n_outputs.saturating_mul(chunks) >= 2 * n_multiprocessors * rows).then_some(Deal {
+            threads,
+            rows,
+            chunks,
+        })
     }
 }
 

@@ -19,7 +19,6 @@ use super::gpu_steps::{Fold, split_fold, widest_access};
 use super::kept::{in_registers, readers_of};
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::waves::UNIT_THREADS;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
 use crate::program::{Spec, Statement};
 use crate::room::word_bytes;
@@ -113,7 +112,7 @@ fn deal(facts: &Facts, (n_outer, outer, rows, words): (i64, i64, i64, i64), lane
     if turns == 0 {
         return None;
     }
-    let n_units = i64::from(facts.target.n_threads) / UNIT_THREADS;
+    let n_multiprocessors = i64::from(facts.target.n_multiprocessors());
     let of_strip = |(strip, most): (i64, i64), parts: i64| {
         let side_by_side = (strip / (lanes * bytes(&|b| b))).max(1);
         // As many strips, all alike.
@@ -126,7 +125,7 @@ fn deal(facts: &Facts, (n_outer, outer, rows, words): (i64, i64, i64, i64), lane
         // So many that those of a column are as many for each of the columns of a word, and no more than there are rows.
         let threads =
             if fewest > lanes { (ceil_div(fewest, lanes) * lanes).min(rows) } else { fewest.max(1) };
-        let has_blocks = n_outer.saturating_mul(n_strips).saturating_mul(parts) >= n_units;
+        let has_blocks = n_outer.saturating_mul(n_strips).saturating_mul(parts) >= n_multiprocessors;
         (words * threads <= most).then_some((Dealt { words, threads, parts }, has_blocks))
     };
     let alone: Vec<(Dealt, bool)> = STRIPS.iter().filter_map(|strip| of_strip(*strip, 1)).collect();

@@ -25,7 +25,6 @@ use super::gpu_steps::{as_one, copy_piece, slab_access, split_fold, widest_acces
 use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::{same_axis, stage_of};
-use super::waves::UNIT_THREADS;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, gcd};
 use crate::problem::Dim;
 use crate::program::{Spec, Statement};
@@ -184,14 +183,14 @@ fn deal(facts: &Facts, panels: &Panels) -> Option<Dealt> {
     let results = spec.reducer.results.iter().map(|field| field.dtype.bytes() as i64).sum::<i64>();
     let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
     let most_threads = MOST_THREADS.min(i64::from(facts.target.block.threads));
-    let n_units = i64::from(facts.target.n_threads) / UNIT_THREADS;
+    let n_multiprocessors = i64::from(facts.target.n_multiprocessors());
     let warp = i64::from(facts.target.warp);
     let held = |tile: i64, parts: i64, [alone, together]: [i64; 2]| {
         let of_part = rows / parts;
         let n_blocks = count.saturating_mul(ceil_div(columns, tile)).saturating_mul(parts);
         let panel = of_part.saturating_mul(tile).saturating_mul(bytes);
         if tile > most_threads
-            || n_blocks < n_units
+            || n_blocks < n_multiprocessors
             || !(FEWEST_BYTES..=shared_bytes / alone).contains(&panel)
         {
             return None;

@@ -20,7 +20,6 @@ use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, w
 use super::kept::{in_registers, readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::waves::UNIT_THREADS;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
@@ -96,7 +95,7 @@ const EIGHTH_OF_NARROW: i64 = 44 << 10;
 const PART_OF_SINGLES: RangeInclusive<i64> = 256..=576;
 /// The least and the most part of a multiprocessor's shared memory that such blocks take together: see [`ALONE`].
 const TOGETHER: [(i64, i64); 2] = [(3, 5), ALONE];
-/// Bytes of a state with which a thread does with so few registers that [`UNIT_THREADS`] threads have them.
+/// Bytes of a state with which a thread does with so few registers that all threads of a multiprocessor have them.
 const SMALL_STATE: i64 = 12;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
@@ -115,7 +114,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let bytes = |of: &dyn Fn(i64) -> i64| -> i64 { spec.inputs.iter().map(|d| of(d.bytes() as i64)).sum() };
     let row_bytes = outer.saturating_mul(extent).saturating_mul(bytes(&|b| b));
-    let n_multiprocessors = i64::from(facts.target.n_threads) / UNIT_THREADS;
+    let n_multiprocessors = i64::from(facts.target.n_multiprocessors());
     let element_bytes = bytes(&|b| b.max(WORD_BYTES));
     let is_narrow = facts.is_narrow();
     let are_several = spec.inputs.len() > 1;
@@ -254,7 +253,7 @@ fn dealt_in_filled_rows(facts: &Facts, extent: i64) -> Option<Dealt> {
     let (most_threads, together, fewest_bytes) = if is_narrow {
         (PART_IN_WORDS, OF_NARROW_TOGETHER, EIGHTH_OF_NARROW)
     } else {
-        (PART_OF_FEWER_TURNS, UNIT_THREADS, 0)
+        (PART_OF_FEWER_TURNS, i64::from(facts.target.multiprocessor.threads), 0)
     };
     let of = |parts: i64, (turns, at_once): (i64, i64)| {
         let threads = ceil_div(ceil_div(words, parts * turns), warp) * warp;
@@ -346,6 +345,7 @@ fn dealt(facts: &Facts, words: i64, in_flight: i64, step: i64, most_threads: [i6
 /// time. Turns of a part all stand in one text, and where they are more than `in_flight` the first so many are without a condition.
 fn dealt_with_room(facts: &Facts, words: i64, in_flight: i64, word_bytes: i64) -> Option<(i64, i64)> {
     let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
+    let most_threads = i64::from(facts.target.multiprocessor.threads);
     let [fewest, most] = TOGETHER.map(|(part, all)| shared_bytes / all * part);
     let warp = usize::try_from(facts.target.warp).ok()?;
     let mut best = None;
@@ -353,7 +353,7 @@ fn dealt_with_room(facts: &Facts, words: i64, in_flight: i64, word_bytes: i64) -
         for threads in PART_OF_SINGLES.step_by(warp) {
             let turns = ceil_div(ceil_div(words, threads), parts);
             let part_bytes = (turns * threads).saturating_mul(word_bytes).saturating_add(FOLD_BYTES);
-            let beside = (shared_bytes / part_bytes).min(UNIT_THREADS / threads);
+            let beside = (shared_bytes / part_bytes).min(most_threads / threads);
             let kept = beside * part_bytes;
             let most_lacking = if turns > in_flight { turns - in_flight } else { turns - 1 };
             let is_full = lacking(words, parts, threads) <= LACKING.min(most_lacking) * threads;

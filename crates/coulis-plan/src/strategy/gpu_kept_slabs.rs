@@ -17,7 +17,6 @@ use super::gpu_steps::{
 use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::waves::UNIT_THREADS;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, floor_pow2, gcd, work};
 use crate::program::{Spec, Statement};
 
@@ -97,18 +96,18 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("fewer elements in a row", extent));
     }
     let n_rows = spec.problem.n_outputs;
-    let n_blocks = (i64::from(facts.target.n_threads) / UNIT_THREADS).max(1);
+    let n_multiprocessors = i64::from(facts.target.n_multiprocessors());
     let is_short = extent <= LONGEST_OF_ONE && bytes < LONG_BYTES;
     let (rows, threads) = if is_short {
         let rows = floor_pow2(SLABS_BYTES / bytes).clamp(SMALLEST_BLOCK, BLOCK);
-        (rows.min(floor_pow2(n_rows / n_blocks)), 1)
+        (rows.min(floor_pow2(n_rows / n_multiprocessors)), 1)
     } else {
         let threads = floor_pow2(extent / thread_elements).min(i64::from(facts.target.warp));
         let together = lanes.max(i64::from(facts.target.vector_bytes) / written.max(1));
         let rows = floor_pow2(SLABS_BYTES / bytes).min(BLOCK / threads);
-        (rows.min(floor_pow2(n_rows / n_blocks)).max(together), threads)
+        (rows.min(floor_pow2(n_rows / n_multiprocessors)).max(together), threads)
     };
-    if (rows < SMALLEST_BLOCK && is_short) || n_rows < n_blocks * rows {
+    if (rows < SMALLEST_BLOCK && is_short) || n_rows < n_multiprocessors * rows {
         return Err(Decline::new("rows for a block on each multiprocessor", n_rows));
     }
     if rows * bytes > MOST_BYTES {
@@ -116,7 +115,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let (unroll, run) = if is_short {
         // As many rows a thread as make slabs worth their block, where that leaves each multiprocessor several.
-        let all = n_blocks * UNIT_THREADS;
+        let all = i64::from(facts.target.n_threads);
         let unroll = floor_pow2((FEWEST_BYTES / (rows * bytes)).min(n_rows / all)).clamp(1, MOST_ROWS);
         (unroll, runs_of_row(facts, extent, gcd(extent, lanes)))
     } else {

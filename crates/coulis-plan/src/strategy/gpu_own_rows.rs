@@ -16,7 +16,6 @@ use super::gpu_steps::{
 use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::waves::UNIT_THREADS;
 use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, gcd};
 use crate::problem::Dim;
 use crate::program::{Spec, Statement};
@@ -123,8 +122,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         }
         Results::Columns => ((BLOCK / 2).min(rows.extent), 1, 1),
     };
-    let n_blocks = (i64::from(facts.target.n_threads) / UNIT_THREADS).max(1);
-    if spec.problem.n_outputs < n_blocks * block * tile
+    let n_multiprocessors = i64::from(facts.target.n_multiprocessors());
+    if spec.problem.n_outputs < n_multiprocessors * block * tile
         || block * tile < SMALLEST_BLOCK
         || rows.extent < block
     {

@@ -4,10 +4,6 @@ use coulis_ir::Target;
 
 use super::ceil_div;
 
-/// Threads that a multiprocessor holds.
-pub const UNIT_THREADS: i64 = Target::UNIT_THREADS as i64;
-/// Registers of a multiprocessor.
-const REGISTERS: i64 = 1 << 16;
 /// Registers of a thread beside those of its states.
 const OTHER_REGISTERS: i64 = 28;
 
@@ -89,18 +85,18 @@ pub fn are_better_wide(one: i64, two: i64, at_once: i64) -> bool {
 
 /// Blocks of so many threads that a multiprocessor is to hold: enough to keep the memory busy, for which so many threads are, and no
 /// more than their threads have registers for, each with so many bytes of states.
-pub fn resident(threads: i64, states: i64, busy: i64) -> i64 {
+pub fn resident(target: &Target, threads: i64, states: i64, busy: i64) -> i64 {
     let busy = (busy / threads.max(1)).max(1);
-    blocks_by(threads, registers(states)).clamp(1, busy)
+    blocks_by(target, threads, registers(states)).clamp(1, busy)
 }
 
 /// Blocks that each of so many multiprocessors is to hold of those of one launch, at most `most` and, where they do not all run at
 /// once, at least `least`: as many as leave few of them to wait for at the end. 0 where that cannot be had.
-pub fn held(n_blocks: i64, units: i64, least: i64, most: i64) -> i64 {
-    if n_blocks <= units * most {
-        return ceil_div(n_blocks, units);
+pub fn held(n_blocks: i64, n_multiprocessors: i64, least: i64, most: i64) -> i64 {
+    if n_blocks <= n_multiprocessors * most {
+        return ceil_div(n_blocks, n_multiprocessors);
     }
-    (least..=most).rev().find(|held| is_busy(n_blocks, units * held)).unwrap_or(0)
+    (least..=most).rev().find(|held| is_busy(n_blocks, n_multiprocessors * held)).unwrap_or(0)
 }
 
 /// Whether blocks of which so many run at once wait for the last of them no more than a sixth of their time.
@@ -114,20 +110,37 @@ pub fn registers(states: i64) -> i64 {
 }
 
 /// Blocks of so many threads that a multiprocessor has registers for, so many a thread.
-pub fn blocks_by(threads: i64, registers: i64) -> i64 {
-    REGISTERS / (threads.max(1) * registers)
+pub fn blocks_by(target: &Target, threads: i64, registers: i64) -> i64 {
+    i64::from(target.multiprocessor.registers) / (threads.max(1) * registers)
 }
 
 /// Whether a few registers more would leave a multiprocessor fewer of such blocks: then the compiler is told how many it is to hold,
 /// since parts are made for so many.
-pub fn is_close(threads: i64, states: i64, busy: i64) -> bool {
+pub fn is_close(target: &Target, threads: i64, states: i64, busy: i64) -> bool {
     const FEW: i64 = 8;
-    blocks_by(threads, registers(states) + FEW) < resident(threads, states, busy)
+    blocks_by(target, threads, registers(states) + FEW) < resident(target, threads, states, busy)
 }
 
 #[cfg(test)]
 mod tests {
+    use coulis_ir::DType;
+    use coulis_reducers::ReducerRequest;
+
     use super::*;
+    use crate::plan::choose;
+    use crate::strategy::near_rows::tests::spec;
+
+    #[test]
+    fn rows_are_kept_where_there_is_one_for_each_multiprocessor_that_the_machine_has() {
+        for (arch, n_multiprocessors) in [("sm_80", 108), ("sm_86", 84), ("sm_89", 142)] {
+            let target = Target::cuda(arch).unwrap();
+            for (n_rows, is_kept) in [(n_multiprocessors, true), (n_multiprocessors - 1, false)] {
+                let rows = spec("softmax", ReducerRequest::new(&[DType::F32]), &[n_rows, 16_384], 1);
+                let name = choose(&rows, &target).unwrap().strategy.name;
+                assert_eq!(name == "gpu_kept_rows", is_kept, "{n_rows} rows on {arch}: {name}");
+            }
+        }
+    }
 
     #[test]
     fn strips_are_twice_as_wide_where_they_are_more_than_run_at_once() {

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use coulis_ir::{BlockLimits, Target};
+use coulis_ir::{BlockLimits, Multiprocessor, Target};
 
 use crate::cuda::driver::{DevicePtr, Driver, Handle, PoolProperties};
 use crate::cuda::error::CudaError;
@@ -172,6 +172,10 @@ impl Facts {
             thread_bytes_per_second: match self.memory_bytes_per_second {
                 0 => known.thread_bytes_per_second,
                 stated => stated / u64::from(n_threads.max(1)),
+            },
+            multiprocessor: Multiprocessor {
+                threads: self.max_threads_per_multiprocessor,
+                registers: self.registers_per_multiprocessor,
             },
             block: BlockLimits {
                 threads: self.limits.threads,
