@@ -157,6 +157,7 @@ pub fn target(n_threads: usize) -> Target {
     let n_threads = n_threads.clamp(1, u32::MAX as usize) as u32;
     Target {
         arch: "exec".to_owned(),
+        vectors_are_registers: false,
         register_bytes: 24 << 10,
         first_cache_bytes: 0,
         widens_from_memory: false,

@@ -22,6 +22,8 @@ pub struct Target {
     pub warp: u32,
     /// Bytes that one vector operation handles. The executor handles thousands at once, a CPU 16 to 64.
     pub vector_bytes: u32,
+    /// Whether a vector is a register: no vector of the interpreter is, where each operation costs the same however long its vectors are.
+    pub vectors_are_registers: bool,
     /// Bytes of all vector registers together: what loop-carried state may take.
     pub register_bytes: u32,
     /// Threads that run side by side; on a GPU those that all its multiprocessors hold.
@@ -113,6 +115,7 @@ impl Target {
             arch: "native".to_owned(),
             warp: 1,
             vector_bytes,
+            vectors_are_registers: true,
             register_bytes: 32 * vector_bytes,
             n_threads,
             first_cache_bytes: 48 << 10,
@@ -161,6 +164,7 @@ impl Target {
             arch: arch.to_owned(),
             warp: 32,
             vector_bytes: 16,
+            vectors_are_registers: true,
             register_bytes: 1 << 10,
             n_threads,
             first_cache_bytes: 0,

@@ -340,7 +340,7 @@ impl Facts<'_> {
         // A line of which one vector is stored past the caches and the next one into them goes to memory more than once.
         let last = problem.dims.last().map_or(1, |last| last.extent.max(1));
         let is_of_vectors = self.spec.map.is_none() || last % self.map_lanes().min(floor_pow2(last)) == 0;
-        are_many && passes_through && is_of_vectors && self.target.vector_bytes <= 256
+        are_many && passes_through && is_of_vectors && self.target.vectors_are_registers
     }
 
     /// Independent vectors that the registers hold beside the operands, at most 4: those of four leave half of them to

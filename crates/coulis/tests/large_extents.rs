@@ -18,7 +18,8 @@ use proptest::test_runner::TestRunner;
 fn machines() -> Vec<Target> {
     let cpu = TargetChoice::Cpu.facts().unwrap();
     let of = |vector_bytes, n_threads| Target { vector_bytes, n_threads, ..cpu.clone() };
-    vec![TargetChoice::Cuda { arch: None }.facts().unwrap(), of(16, 1), of(32, 2), of(64, 64), of(1 << 14, 2)]
+    let interpreter = Target { vectors_are_registers: false, ..of(1 << 14, 2) };
+    vec![TargetChoice::Cuda { arch: None }.facts().unwrap(), of(16, 1), of(32, 2), of(64, 64), interpreter]
 }
 
 /// What is asked of an array: statistics, or a norm.

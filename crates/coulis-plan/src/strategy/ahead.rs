@@ -15,7 +15,7 @@ impl Facts<'_> {
     /// a target does not run single loads.
     pub fn ahead(&self, distance: i64, bytes: i64) -> i64 {
         let in_memory = self.input_bytes() > 2 * self.target.cache_bytes as i64;
-        if in_memory && self.target.vector_bytes <= 256 { (distance / bytes.max(1)).max(1) } else { 0 }
+        if in_memory && self.target.vectors_are_registers { (distance / bytes.max(1)).max(1) } else { 0 }
     }
 
     /// As [`Facts::ahead`] of memory that is read front to back: 0 also where hardware asks for it by itself, unless steps are what takes

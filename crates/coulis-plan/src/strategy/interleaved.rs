@@ -127,7 +127,7 @@ fn wide_step(facts: &Facts, extent: i64, steps: i64) -> Option<WideStep> {
     let dims = &facts.spec.problem.dims;
     let (few, along) = (dims.last()?, dims.get(dims.len().checked_sub(2)?)?);
     let is_dense = (0..facts.spec.n_read()).all(|at| few.strides[at] == 1 && along.strides[at] == extent);
-    if !is_dense || facts.target.vector_bytes > 256 {
+    if !is_dense || !facts.target.vectors_are_registers {
         return None;
     }
     let knows_positions = !facts.spec.reducer.ignores_position();

@@ -110,7 +110,7 @@ impl Facts<'_> {
     /// order of the elements cost much: on machines with loops, where the lines of those beside each other are more than stay in half of
     /// the first cache until they are full; on machines with threads, where each is an access of its own.
     pub fn across(&self) -> Option<usize> {
-        let map = self.spec.map.as_ref().filter(|_| self.target.vector_bytes <= 256)?;
+        let map = self.spec.map.as_ref().filter(|_| self.target.vectors_are_registers)?;
         let dims = &self.spec.problem.dims;
         let result = self.spec.n_read() + map.beside.len();
         let width = self.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).max()?;
@@ -185,7 +185,7 @@ impl Facts<'_> {
         let result = self.spec.n_read() + map.beside.len();
         let mut arrays = (0..self.spec.n_read()).chain([result]);
         let is_dense = arrays.all(|at| last.strides[at] == 1 && before.strides[at] == length);
-        let are_loops = Machine::of(self.target) == Machine::Loops && self.target.vector_bytes <= 256;
+        let are_loops = Machine::of(self.target) == Machine::Loops && self.target.vectors_are_registers;
         // The vectors of a row by itself, of which two overlap where one does not hold it, against what brings its results beside them.
         let of_row = if length.count_ones() == 1 { 1 } else { 2 };
         let dear = [calls_functions(&map.lambda), self.spec.inputs[0].bytes() < NARROW];

@@ -44,7 +44,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if extent < NARROWEST {
         return Err(Decline::new("at least 8 outputs side by side", extent));
     }
-    if facts.target.vector_bytes > 256 {
+    if !facts.target.vectors_are_registers {
         return Err(Decline::new("vectors that are registers", facts.target.vector_bytes));
     }
     let rows = facts.spec.problem.reduce_len;

@@ -61,7 +61,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if of_row > if keeps { NEAR_BYTES } else { ANEW_BYTES } {
         return Err(Decline::new("rows that the first cache holds", format!("{of_row} bytes")));
     }
-    if facts.target.vector_bytes > 256 {
+    if !facts.target.vectors_are_registers {
         return Err(Decline::new("vectors that are registers", facts.target.vector_bytes));
     }
     let of_one_row = |spec: &Spec| {

@@ -283,7 +283,7 @@ fn head(facts: &Facts, extent: i64, runs: &Runs, (lanes, unroll): (i64, i64)) ->
     let steps = extent / (lanes * unroll);
     let chains = if unroll == 1 { runs.chains } else { 1 };
     let longest = (runs.steps * chains).min(LONGEST_FRONT_TO_BACK);
-    let are_registers = facts.target.vector_bytes <= 256;
+    let are_registers = facts.target.vectors_are_registers;
     if facts.spec.mask
         || !are_registers
         || extent % (lanes * unroll * longest) == 0
@@ -317,7 +317,7 @@ fn rows_that_end(facts: &Facts, is_work: bool) -> i64 {
     let is_whole = n_rows % ROWS_THAT_END == 0 || is_work && n_rows > ROWS_THAT_END;
     let is_long = problem.reduce_len.saturating_mul(width) > LONGEST_THAT_END;
     let ends =
-        are_many && is_whole && !is_long && facts.spec.map.is_none() && facts.target.vector_bytes <= 256;
+        are_many && is_whole && !is_long && facts.spec.map.is_none() && facts.target.vectors_are_registers;
     if ends { ROWS_THAT_END } else { 1 }
 }
 

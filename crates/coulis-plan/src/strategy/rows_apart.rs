@@ -55,7 +55,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             format!("{n_reduced} of all"),
         ));
     }
-    if facts.spec.map.is_some() || facts.target.vector_bytes > 256 {
+    if facts.spec.map.is_some() || !facts.target.vectors_are_registers {
         return Err(Decline::new("vectors that are registers, and no map", "others"));
     }
     if facts.input_bytes() <= 2 * facts.target.cache_bytes as i64 {

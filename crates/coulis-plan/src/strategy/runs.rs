@@ -50,7 +50,7 @@ impl Facts<'_> {
             walked_again: false,
             are_narrower: false,
         };
-        let Some(quick) = reducer.quick.as_ref().filter(|_| self.target.vector_bytes <= 256) else {
+        let Some(quick) = reducer.quick.as_ref().filter(|_| self.target.vectors_are_registers) else {
             return none;
         };
         let steps = floor_pow2(longest.min(quick.max_steps.into()).min(quick.most_counted()));

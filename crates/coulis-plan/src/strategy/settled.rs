@@ -62,7 +62,7 @@ impl Facts<'_> {
     pub fn may_settle(&self) -> bool {
         let reducer = &self.spec.reducer;
         reducer.settled.is_some()
-            && self.target.vector_bytes <= 256
+            && self.target.vectors_are_registers
             && !reducer.lift.body.iter().any(Expr::divides)
     }
 }

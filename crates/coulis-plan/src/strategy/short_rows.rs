@@ -156,7 +156,7 @@ fn in_whole_blocks(rows: i64, lanes: i64) -> i64 {
 fn tiled_length(facts: &Facts, extent: i64) -> i64 {
     let is_row = facts.spec.problem.reduce_len == extent && matches!(facts.inner(), Some((_, 1, _)));
     let is_long = SHORT < extent && extent <= longest_in_tiles(facts);
-    if is_long && is_row && facts.target.vector_bytes <= 256 { extent / TILE * TILE } else { 0 }
+    if is_long && is_row && facts.target.vectors_are_registers { extent / TILE * TILE } else { 0 }
 }
 
 /// Whether elements are integers, which lanes take as they are, and states have several fields, which are most of the work where vectors
@@ -217,7 +217,7 @@ fn head_of(facts: &Facts, extent: i64, tiled: i64, vector: i64) -> Option<Head> 
     let short = if extent > SHORT { (vector / widest).min(floor_pow2(extent / 2)) } else { vector / widest };
     let in_pairs = folds_pairs(facts);
     let is_dense = matches!(facts.inner(), Some((_, 1, _)));
-    let fits = is_dense && vector <= 256 && short >= 4 && extent <= SHORT_BY_VECTORS;
+    let fits = is_dense && facts.target.vectors_are_registers && short >= 4 && extent <= SHORT_BY_VECTORS;
     if !fits || extent < if in_pairs { short } else { 2 * short } {
         return None;
     }

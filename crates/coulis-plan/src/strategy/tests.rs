@@ -15,7 +15,8 @@ fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {
 }
 
 pub fn cpu(vector_bytes: u32, pages: u32) -> Target {
-    Target { register_bytes: 2048, pages, ..Target::cpu(vector_bytes, 2) }
+    let vectors_are_registers = vector_bytes <= 64;
+    Target { vectors_are_registers, register_bytes: 2048, pages, ..Target::cpu(vector_bytes, 2) }
 }
 
 fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> String {
@@ -395,9 +396,8 @@ fn rows_that_push_each_other_out_of_the_first_cache_are_read_by_whole_lines() {
 
 #[test]
 fn results_that_no_cache_keeps_are_stored_past_them() {
-    let streams = |shape: &[i64], axes: &[i64], vector_bytes: u32| {
-        trace(shape, axes, vector_bytes).matches("\"stream\"").count()
-    };
+    let streams =
+        |shape: &[i64], axes: &[i64], bytes| trace(shape, axes, bytes).matches("\"stream\"").count();
     // Four caches of 1 MiB hold 2^20 results and no more, and 64 hold no 16 elements of each.
     for (n, wanted) in [(1 << 20, 0), ((1 << 20) + (1 << 14), 1)] {
         assert_eq!(streams(&[n, 16], &[1], 64), wanted, "{n} short rows");
