@@ -125,14 +125,14 @@ impl Machine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decline {
     /// What the strategy needs.
-    pub wanted: &'static str,
+    pub wanted: String,
     /// What the problem has.
     pub found: String,
 }
 
 impl Decline {
-    pub(crate) fn new(wanted: &'static str, found: impl std::fmt::Display) -> Decline {
-        Decline { wanted, found: found.to_string() }
+    pub(crate) fn new(wanted: impl Into<String>, found: impl std::fmt::Display) -> Decline {
+        Decline { wanted: wanted.into(), found: found.to_string() }
     }
 }
 

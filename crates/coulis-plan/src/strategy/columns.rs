@@ -91,7 +91,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a kept innermost dimension", "a reduced one, or none"));
     };
     if extent < NARROWEST {
-        return Err(Decline::new("at least 8 outputs side by side", extent));
+        return Err(Decline::new(format!("at least {NARROWEST} outputs side by side"), extent));
     }
     let reducer = &facts.spec.reducer;
     let width = facts.spec.inputs[0].bytes() as i64;

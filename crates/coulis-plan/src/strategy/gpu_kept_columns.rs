@@ -86,7 +86,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let are_pieces = aligned <= FEW_LANES && widest_access(facts) > FEW_LANES && extent > FEWEST_BESIDE;
     if are_pieces && outer.saturating_mul(rows) > MOST_OF_WORDS {
         return Err(Decline::new(
-            "accesses of several elements, or at most 512 rows",
+            format!("accesses of several elements, or at most {MOST_OF_WORDS} rows"),
             outer.saturating_mul(rows),
         ));
     }

@@ -127,7 +127,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Panels { count, rows, columns, beside, .. } = panels;
     let is_work = facts.is_narrow() && word_bytes(&spec.reducer.identity) >= LARGE_STATE;
     if rows < LONG && !is_work && beside == 1 && columns % widest_access(facts) == 0 {
-        return Err(Decline::new("at least 128 rows, or those that are no whole number of accesses", rows));
+        return Err(Decline::new(
+            format!("at least {LONG} rows, or those that are no whole number of accesses"),
+            rows,
+        ));
     }
     let Some(Dealt { tile, parts: chunks, threads }) = deal(facts, &panels) else {
         let wanted = "panels for each multiprocessor, which holds two in a cluster of blocks at most";

@@ -111,7 +111,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("rows for a block on each multiprocessor", n_rows));
     }
     if rows * bytes > MOST_BYTES {
-        return Err(Decline::new("at most 44 KiB of rows and results", rows * bytes));
+        return Err(Decline::new(
+            format!("at most {} KiB of rows and results", MOST_BYTES >> 10),
+            rows * bytes,
+        ));
     }
     let (unroll, run) = if is_short {
         // As many rows a thread as make slabs worth their block, where that leaves each multiprocessor several.

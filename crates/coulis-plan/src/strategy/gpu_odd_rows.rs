@@ -85,7 +85,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let rows = floor_pow2(SLAB_BYTES / bytes).clamp(together, BLOCK);
     if rows * bytes > MOST_BYTES {
-        return Err(Decline::new("at most 40 KiB of rows that are whole accesses together", rows * bytes));
+        return Err(Decline::new(
+            format!("at most {} KiB of rows that are whole accesses together", MOST_BYTES >> 10),
+            rows * bytes,
+        ));
     }
     let n_rows = spec.problem.n_outputs;
     let is_large = state_bytes(&spec.reducer) >= LARGE_STATE;
@@ -134,7 +137,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let rows = rows_of(threads);
     if n_rows < FEWEST_BLOCKS * rows {
-        return Err(Decline::new("rows for 128 blocks", n_rows));
+        return Err(Decline::new(format!("rows for {FEWEST_BLOCKS} blocks"), n_rows));
     }
     let unroll = unroll(threads);
     let run = facts.short_run(1, unroll);

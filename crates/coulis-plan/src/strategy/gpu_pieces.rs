@@ -88,7 +88,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("pieces that begin anywhere, or end within a warp's accesses", "others"));
     }
     if piece_bytes < LEAST_BYTES && spec.n_kept() > 0 {
-        return Err(Decline::new("pieces of at least 16 bytes where several outputs have some", piece_bytes));
+        return Err(Decline::new(
+            format!("pieces of at least {LEAST_BYTES} bytes where several outputs have some"),
+            piece_bytes,
+        ));
     }
     let lanes = if peeled { widest } else { as_they_begin };
     let words = if peeled { (extent - lanes + 1) / lanes } else { words };

@@ -46,15 +46,18 @@ const MOST_ROWS: i64 = 8;
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let (extent, bytes) = dense_rows(facts)?;
     if extent > LONGEST {
-        return Err(Decline::new("at most 64 elements in a row", extent));
+        return Err(Decline::new(format!("at most {LONGEST} elements in a row"), extent));
     }
     let n_rows = facts.spec.problem.n_outputs;
     if n_rows < FEWEST_ROWS {
-        return Err(Decline::new("256 rows", n_rows));
+        return Err(Decline::new(format!("{FEWEST_ROWS} rows"), n_rows));
     }
     let lanes = widest_access(facts);
     if bytes >= LONG_BYTES && extent % lanes != 0 {
-        return Err(Decline::new("less than 256 bytes in a row that is no whole number of accesses", bytes));
+        return Err(Decline::new(
+            format!("less than {LONG_BYTES} bytes in a row that is no whole number of accesses"),
+            bytes,
+        ));
     }
     let words = extent / lanes;
     if words >= MANY_WORDS && words.count_ones() == 1 && extent % lanes == 0 {

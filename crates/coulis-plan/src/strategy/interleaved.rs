@@ -43,6 +43,8 @@ const WIDE_BYTES: i64 = 128 << 10;
 const WIDE_STEPS: i64 = 8;
 /// Steps that are left of a wide one when outputs fold what they have of each.
 const LAST_STEPS: i64 = 8;
+/// Steps along the reduced dimension that are worth a vector.
+const FEWEST_STEPS: i64 = 4;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, false)) = facts.inner() else {
@@ -50,7 +52,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     if extent > SHORT && !has_dear_rest(facts, extent) {
         return Err(Decline::new(
-            "at most 32 outputs side by side, or more whose rests are much work",
+            format!("at most {SHORT} outputs side by side, or more whose rests are much work"),
             extent,
         ));
     }
@@ -69,13 +71,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             || wide.is_none())
     {
         return Err(Decline::new(
-            "fewer than 8 outputs, or many steps that make up vectors only together",
+            format!("fewer than {NARROWEST} outputs, or many steps that make up vectors only together"),
             extent,
         ));
     }
     let lanes = wide.as_ref().map_or_else(|| facts.lanes().min(floor_pow2(steps)), |wide| wide.lanes);
-    if lanes < 4 {
-        return Err(Decline::new("at least 4 steps along the reduced dimension", steps));
+    if lanes < FEWEST_STEPS {
+        return Err(Decline::new(
+            format!("at least {FEWEST_STEPS} steps along the reduced dimension"),
+            steps,
+        ));
     }
     let outer = facts.spec.problem.n_outputs / extent.max(1);
     let n_reduced = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count();

@@ -66,7 +66,7 @@ impl Row {
         let widest = spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
         if beside.saturating_mul(widest) > BESIDE_BYTES {
             return Err(Decline::new(
-                "at most 128 bytes of reduced neighbours",
+                format!("at most {BESIDE_BYTES} bytes of reduced neighbours"),
                 beside.saturating_mul(widest),
             ));
         }

@@ -42,7 +42,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a kept innermost dimension, and a reduced one", "others"));
     };
     if extent < NARROWEST {
-        return Err(Decline::new("at least 8 outputs side by side", extent));
+        return Err(Decline::new(format!("at least {NARROWEST} outputs side by side"), extent));
     }
     if !facts.target.vectors_are_registers {
         return Err(Decline::new("vectors that are registers", facts.target.vector_bytes));

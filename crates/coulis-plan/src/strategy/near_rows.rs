@@ -77,7 +77,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         false => SHORTEST.max(if keeps { 2 } else { 1 } * first.lanes + 1),
     };
     if extent < shortest {
-        return Err(Decline::new("rows of 16 elements at least, or of more than a vector or two", extent));
+        return Err(Decline::new(
+            format!("rows of {SHORTEST} elements at least, or of more than a vector or two"),
+            extent,
+        ));
     }
     let mut constant = facts.plain().constant;
     if let Some(last) = constant.last_mut() {

@@ -81,7 +81,7 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
     if extent < SHORTEST {
-        return Err(Decline::new("at least 8 elements in the innermost dimension", extent));
+        return Err(Decline::new(format!("at least {SHORTEST} elements in the innermost dimension"), extent));
     }
     let width = facts.spec.inputs[0].bytes() as i64;
     let n_reduced = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count();

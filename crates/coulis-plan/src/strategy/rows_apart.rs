@@ -68,7 +68,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // Vectors of states are made up of neighbours, all of them.
     let lanes = lanes.min(n_beside & -n_beside);
     if lanes < FEWEST_LANES {
-        return Err(Decline::new("a number of outputs side by side that 4 divides", n_beside));
+        return Err(Decline::new(
+            format!("a number of outputs side by side that {FEWEST_LANES} divides"),
+            n_beside,
+        ));
     }
     let row_bytes = extent.saturating_mul(facts.spec.inputs[0].bytes() as i64);
     if row_bytes > LONGEST_BYTES {

@@ -40,7 +40,9 @@ const MOST_STEPS: i64 = 128;
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let spec = facts.spec;
     let Some((extent, 1, true)) = facts.inner().filter(|inner| LENGTHS.contains(&inner.0)) else {
-        return Err(Decline::new("a dense reduced innermost dimension of 641 to 32768 elements", "another"));
+        let (shortest, longest) = (LENGTHS.start(), LENGTHS.end());
+        let wanted = format!("a dense reduced innermost dimension of {shortest} to {longest} elements");
+        return Err(Decline::new(wanted, "another"));
     };
     let are_bools = spec.inputs == [DType::Bool] && !spec.mask && spec.map.is_none();
     if !are_bools || !facts.may_settle() || spec.reducer.fields.len() < 2 {

@@ -45,17 +45,23 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     if group > MOST_ELEMENTS || facts.spec.problem.reduce_len != steps {
         return Err(Decline::new(
-            "at most 64 elements in a group, which are all that its outputs fold",
+            format!("at most {MOST_ELEMENTS} elements in a group, which are all that its outputs fold"),
             group,
         ));
     }
     let lanes = facts.lanes();
     if columns * PART > lanes || columns >= NARROWEST {
-        return Err(Decline::new("fewer than 8 columns, which make up half a vector at most", columns));
+        return Err(Decline::new(
+            format!("fewer than {NARROWEST} columns, which make up half a vector at most"),
+            columns,
+        ));
     }
     let bytes = state_bytes(&facts.spec.reducer);
     if bytes > MOST_STATE_BYTES || calls_functions(&facts.spec.reducer.combine) {
-        return Err(Decline::new("a state of at most 64 bytes, and no functions", bytes));
+        return Err(Decline::new(
+            format!("a state of at most {MOST_STATE_BYTES} bytes, and no functions"),
+            bytes,
+        ));
     }
     if groups < lanes {
         return Err(Decline::new("as many groups as lanes", groups));

@@ -86,7 +86,10 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let whole = whole.filter(|_| head.is_none());
     if extent > SHORT && head.is_none() && whole.is_none() && tiled == 0 {
         return Err(Decline::new(
-            "at most 32 elements in the innermost dimension, or 255 neighbours that fold to short vectors or come in tiles",
+            format!(
+                "at most {SHORT} elements in the innermost dimension, or {} neighbours that fold to short vectors or come in tiles",
+                longest_in_tiles(facts)
+            ),
             extent,
         ));
     }
