@@ -96,7 +96,7 @@ pub fn conjuncts(cond: &Expr) -> Vec<Expr> {
 }
 
 /// A comparison of signed integers as `lhs - rhs < 0`; `None` for anything else.
-pub fn as_negative(cond: &Expr) -> Option<(Expr, Expr)> {
+fn as_negative(cond: &Expr) -> Option<(Expr, Expr)> {
     let Node::Binary(op, a, b) = cond.node() else { return None };
     if !a.dtype().is_signed_int() || !a.ty().is_scalar() {
         return None;
@@ -113,7 +113,7 @@ pub fn as_negative(cond: &Expr) -> Option<(Expr, Expr)> {
 
 /// `lhs < rhs` with the one quotient by a constant taken apart whose dividend contains `var`: `x // c + r < n` is
 /// `x < (n - r) * c`. As it stands where there is none.
-pub fn without_quotient((lhs, rhs): (Expr, Expr), var: &Var) -> (Expr, Expr) {
+fn without_quotient((lhs, rhs): (Expr, Expr), var: &Var) -> (Expr, Expr) {
     fn take(expr: &Expr, var: &Var) -> Option<(Expr, Expr, Expr)> {
         let zero = Expr::int_of(0, expr.dtype());
         match expr.node() {
@@ -135,6 +135,38 @@ pub fn without_quotient((lhs, rhs): (Expr, Expr), var: &Var) -> (Expr, Expr) {
     match take(&lhs, var).filter(|_| uses(&lhs, var) && !uses(&rhs, var)) {
         Some((x, c, rest)) => (x, product(difference(rhs, rest), c)),
         None => (lhs, rhs),
+    }
+}
+
+/// A comparison of signed integers that holds where `step * var + left < right`; no part contains the variable, and `step` is not 0.
+pub struct Comparison {
+    /// Factor of the variable.
+    pub step: i128,
+    /// What is added to that.
+    pub left: Expr,
+    /// What the sum is less than.
+    pub right: Expr,
+}
+
+impl Comparison {
+    /// The condition as one of the variable; `None` for anything else.
+    pub fn of(cond: &Expr, var: &Var) -> Option<Comparison> {
+        let (lhs, rhs) = without_quotient(as_negative(cond)?, var);
+        let (lhs, rhs) = (split(&lhs, var)?, split(&rhs, var)?);
+        let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step != 0)?;
+        Some(Comparison { step, left: lhs.rest, right: rhs.rest })
+    }
+
+    /// The first value of the variable for which it fails, or where `step` is negative for which it holds, with these for `left` and
+    /// `right`.
+    pub fn cut(&self, left: Expr, right: Expr) -> Expr {
+        let (by, dtype) = (self.step.abs(), left.dtype());
+        let int = |n: i128| Expr::int_of(n, dtype);
+        let quotient = |e: Expr| if by == 1 { e } else { e.floordiv(int(by)) };
+        match self.step > 0 {
+            true => quotient(sum(difference(right, left), int(by - 1))),
+            false => sum(quotient(difference(left, right)), int(1)),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use coulis_ir::hash::FastSet;
 use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs};
 use coulis_ir::{Buffer, DType, Form, Intrinsic, Kernel, MemScope, Stmt};
 
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::map_children;
 
 /// The pass.
@@ -30,8 +30,8 @@ pub const PASS: Pass = Pass {
 const CONVERSION: u64 = 2;
 
 /// Gives sums to the multipliers.
-pub fn balance_adders(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
-    if !context.target.separate_adders || context.simple_mode {
+pub fn balance_adders(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
+    if !options.target.separate_adders || options.simple_mode {
         return Ok(kernel);
     }
     let body = walk(kernel.body);

@@ -6,18 +6,6 @@ use coulis_ir::{Buffer, Expr, Stmt, Var};
 
 /// The statement with variables replaced in it, and every variable that it binds made fresh.
 pub fn copy_with(stmt: &Stmt, map: &FastMap<Var, Expr>) -> Stmt {
-    fresh(stmt, map)
-}
-
-/// The statement with variables replaced in it, also in the extents of what it allocates.
-pub fn substituted(stmt: Stmt, map: &FastMap<Var, Expr>) -> Stmt {
-    let vars: Vec<Var> = map.keys().cloned().collect();
-    let follows = |buffer: &Buffer| buffer.shape.iter().any(|extent| uses_any(extent, &vars));
-    let allocates = |s: &Stmt| matches!(s, Stmt::Allocate { buffer, .. } if follows(buffer));
-    if any_stmt(&stmt, &mut |s| allocates(s)) { copy_with(&stmt, map) } else { substitute_stmt(stmt, map) }
-}
-
-fn fresh(stmt: &Stmt, map: &FastMap<Var, Expr>) -> Stmt {
     let on = |e: &Expr| substitute_expr(e, map);
     let rename = |var: &Var| {
         let new = var.fresh();
@@ -26,30 +14,30 @@ fn fresh(stmt: &Stmt, map: &FastMap<Var, Expr>) -> Stmt {
         (new, inner)
     };
     match stmt {
-        Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|s| fresh(s, map)).collect()),
+        Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|s| copy_with(s, map)).collect()),
         Stmt::For { var, min, extent, kind, body } => {
             let (new, inner) = rename(var);
-            Stmt::for_(new, on(min), on(extent), *kind, fresh(body, &inner))
+            Stmt::for_(new, on(min), on(extent), *kind, copy_with(body, &inner))
         }
         Stmt::If { cond, then, otherwise } => Stmt::If {
             cond: on(cond),
-            then: Box::new(fresh(then, map)),
-            otherwise: otherwise.as_ref().map(|s| Box::new(fresh(s, map))),
+            then: Box::new(copy_with(then, map)),
+            otherwise: otherwise.as_ref().map(|s| Box::new(copy_with(s, map))),
         },
         Stmt::Let { var, value, body } => {
             let (new, inner) = rename(var);
-            Stmt::let_(new, on(value), fresh(body, &inner))
+            Stmt::let_(new, on(value), copy_with(body, &inner))
         }
-        Stmt::Allocate { buffer, body } => allocate(buffer, fresh(body, map), map),
+        Stmt::Allocate { buffer, body } => allocate(buffer, copy_with(body, map), map),
         Stmt::Annotate { node, key, value, body } => Stmt::Annotate {
             node: node.clone(),
             key: key.clone(),
             value: value.clone(),
-            body: Box::new(fresh(body, map)),
+            body: Box::new(copy_with(body, map)),
         },
         Stmt::LaunchThread { tag, var, extent, body } => {
             let (new, inner) = rename(var);
-            let body = Box::new(fresh(body, &inner));
+            let body = Box::new(copy_with(body, &inner));
             Stmt::LaunchThread { tag: *tag, var: new, extent: on(extent), body }
         }
         Stmt::Store { .. }
@@ -61,6 +49,14 @@ fn fresh(stmt: &Stmt, map: &FastMap<Var, Expr>) -> Stmt {
         | Stmt::Atom(_)
         | Stmt::Sync(_) => substitute_stmt(stmt.clone(), map),
     }
+}
+
+/// The statement with variables replaced in it, also in the extents of what it allocates.
+pub fn substituted(stmt: Stmt, map: &FastMap<Var, Expr>) -> Stmt {
+    let vars: Vec<Var> = map.keys().cloned().collect();
+    let follows = |buffer: &Buffer| buffer.shape.iter().any(|extent| uses_any(extent, &vars));
+    let allocates = |s: &Stmt| matches!(s, Stmt::Allocate { buffer, .. } if follows(buffer));
+    if any_stmt(&stmt, &mut |s| allocates(s)) { copy_with(&stmt, map) } else { substitute_stmt(stmt, map) }
 }
 
 /// The allocation with variables replaced in its extents. Where there are any it is memory of its own, since the

@@ -18,7 +18,7 @@ use coulis_tile::{
 };
 
 use crate::active_threads::Around;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::tile_memory::{TileMemory, unsupported};
 use crate::walk::try_map_children;
 
@@ -32,8 +32,8 @@ pub const PASS: Pass = Pass {
 };
 
 /// Replaces tile calls by statements.
-pub fn dispatch_tiles(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
-    let mut dispatch = Dispatch::new(context.target, &kernel.body);
+pub fn dispatch_tiles(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
+    let mut dispatch = Dispatch::new(options.target, &kernel.body);
     let params = dispatch.memory.parameters(&kernel)?;
     let body = dispatch.stmt(kernel.body)?;
     let body = without_repeated_barriers(dispatch.memory.redirect(body)?);
@@ -45,8 +45,8 @@ pub fn dispatch_tiles(kernel: Kernel, context: &Context) -> Result<Kernel, Lower
 /// # Errors
 /// Where a call is wrong whatever the variant. That no variant accepts is an answer, not an error.
 pub fn explain_tiles(kernel: &Kernel, target: &Target) -> Result<Vec<(TileCall, Vec<Row>)>, LowerError> {
-    let context = Context { target, simple_mode: false };
-    let kernel = crate::resolve_scope_ids::resolve_scope_ids(kernel.clone(), &context)?;
+    let options = Options { target, simple_mode: false };
+    let kernel = crate::resolve_scope_ids::resolve_scope_ids(kernel.clone(), &options)?;
     let mut dispatch = Dispatch::new(target, &kernel.body);
     dispatch.only_explain = true;
     dispatch.memory.parameters(&kernel)?;

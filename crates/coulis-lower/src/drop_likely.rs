@@ -6,7 +6,7 @@ use coulis_ir::expr::{Expr, Intrinsic, Node};
 use coulis_ir::visit::rewrite_exprs;
 use coulis_ir::{Form, Kernel};
 
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::Rewriter;
 
 /// The pass.
@@ -19,8 +19,8 @@ pub const PASS: Pass = Pass {
 };
 
 /// Takes the marks of likelihood off.
-pub fn drop_likely(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
-    if context.simple_mode {
+pub fn drop_likely(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
+    if options.simple_mode {
         return Ok(kernel);
     }
     let unmark = |expr: &Expr| match expr.node() {

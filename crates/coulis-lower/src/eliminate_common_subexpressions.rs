@@ -18,7 +18,7 @@ use coulis_ir::visit::{change_children, for_each_expr, rewrite_exprs, stmt_child
 use coulis_ir::{Form, Kernel, Param, Stmt};
 
 use crate::eager::may_trap;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -33,7 +33,7 @@ pub const PASS: Pass = Pass {
 const MOST_NAMES: usize = 256;
 
 /// Binds repeated index arithmetic to names.
-pub fn eliminate_common_subexpressions(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn eliminate_common_subexpressions(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let scalars = kernel.params.iter().filter_map(|p| match p {
         Param::Scalar(var) => Some(var.clone()),
         Param::Buffer { .. } => None,

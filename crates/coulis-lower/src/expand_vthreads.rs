@@ -10,7 +10,7 @@
 use coulis_ir::visit::{any_stmt, rewrite_stmt};
 use coulis_ir::{Expr, Form, Kernel, LoopKind, Stmt, ThreadTag};
 
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -22,7 +22,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Makes virtual threads loops.
-pub fn expand_vthreads(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn expand_vthreads(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let is_virtual = |s: &Stmt| matches!(s, Stmt::LaunchThread { tag: ThreadTag::VThread, .. });
     if !any_stmt(&kernel.body, &mut { is_virtual }) {
         return Ok(kernel);

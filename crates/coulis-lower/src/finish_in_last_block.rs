@@ -21,7 +21,7 @@ use coulis_ir::{DType, Form, Kernel, Stmt, SyncKind, ThreadTag};
 
 use crate::binders::substituted;
 use crate::blocks_apart::{Region, blocks_are_apart};
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::try_map_children;
 
 /// The pass.
@@ -34,8 +34,8 @@ pub const PASS: Pass = Pass {
 };
 
 /// Moves marked launches into the last block of those before them.
-pub fn finish_in_last_block(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
-    let mut join = Join { name: &kernel.name, warp: i128::from(context.target.warp), tickets: Vec::new() };
+pub fn finish_in_last_block(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
+    let mut join = Join { name: &kernel.name, warp: i128::from(options.target.warp), tickets: Vec::new() };
     let body = join.host(kernel.body)?;
     let body = join.tickets.into_iter().rev().fold(body, |body, tickets| tickets.with_counter(body));
     Ok(Kernel { body, ..kernel })

@@ -18,7 +18,7 @@ use coulis_ir::visit::{any_stmt, rewrite_stmt, stmt_children};
 use coulis_ir::{Buffer, DType, Form, Kernel, Param, Stmt};
 
 use crate::affine::{product, sum, uses};
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::simplify::{with_let, with_loop, with_sizes};
 use crate::walk::Rewriter;
 
@@ -32,7 +32,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Makes every access one-dimensional.
-pub fn flatten_buffers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn flatten_buffers(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let mut flat = Flattener::default();
     let params = kernel.params.into_iter().map(|param| flat.parameter(param)).collect();
     let kernel = Kernel { params, ..kernel };

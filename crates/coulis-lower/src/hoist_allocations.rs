@@ -17,7 +17,7 @@ use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt, Var};
 use crate::affine::uses;
 use crate::binders::redirect_accesses;
 use crate::eager::Eager;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::simplify::with_sizes;
 use crate::walk::map_children;
 
@@ -31,7 +31,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Moves allocations outwards.
-pub fn hoist_allocations(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn hoist_allocations(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let mut hoist = Hoist { known: with_sizes(&kernel), placed: FastSet::default(), is_launched: false };
     let mut pending = Vec::new();
     let body = hoist.walk(kernel.body, &mut pending);

@@ -14,7 +14,7 @@ use coulis_ir::{Form, Kernel, LoopKind, Stmt};
 use crate::affine::uses;
 use crate::eager::{Eager, may_trap};
 use crate::name_quotients::Sizes;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::simplify::{with_condition, with_let, with_loop, with_sizes};
 use crate::walk::map_children;
 
@@ -28,7 +28,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Moves branches out of loops that do not decide them.
-pub fn hoist_ifs(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn hoist_ifs(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let divides = |s: &Stmt| {
         let mut divides = false;
         if let Stmt::If { cond, .. } = s {

@@ -21,7 +21,7 @@ use coulis_ir::{Buffer, Form, Kernel, LoopKind, Stmt};
 
 use crate::affine::{difference, sum};
 use crate::binders::copy_with;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::map_children;
 
 /// The pass.
@@ -34,7 +34,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Keeps marked memory twice.
-pub fn inject_double_buffer(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn inject_double_buffer(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let is_marked = |s: &Stmt| matches!(s, Stmt::Annotate { key, .. } if key == DOUBLE_BUFFER);
     if !any_stmt(&kernel.body, &mut { is_marked }) {
         return Ok(kernel);

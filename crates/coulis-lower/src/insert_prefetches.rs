@@ -32,7 +32,7 @@ use coulis_ir::visit::{for_each_expr, for_each_stmt, substitute_expr, uses_any};
 use coulis_ir::{Atom, AtomCall, Attr, Buffer, Element, Form, Kernel, MemScope, Stmt, VarId};
 
 use crate::affine::{product, split, sum};
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::map_children;
 
 /// The pass.
@@ -53,7 +53,7 @@ const LINE: i128 = 64;
 const LEAD: i128 = 2;
 
 /// Asks ahead of time for the memory that loops under a prefetch pragma will read.
-pub fn insert_prefetches(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn insert_prefetches(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let body = walk(kernel.body, None);
     Ok(Kernel { body, ..kernel })
 }

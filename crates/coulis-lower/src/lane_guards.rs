@@ -4,7 +4,7 @@ use coulis_ir::Stmt;
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt};
 
-use crate::affine::{as_negative, conjuncts, difference, split, sum, uses, without_quotient};
+use crate::affine::{Comparison, conjuncts, uses};
 use crate::vector_expr::Lanes;
 
 /// What one part of a condition says of the lanes.
@@ -36,15 +36,8 @@ pub fn classify(cond: &Expr, lanes: &Lanes) -> Part {
 
 /// The `T` such that the condition says `lane < T`.
 fn upper_bound(cond: &Expr, lane: &Var) -> Option<Expr> {
-    let (lhs, rhs) = without_quotient(as_negative(cond)?, lane);
-    let (lhs, rhs) = (split(&lhs, lane)?, split(&rhs, lane)?);
-    let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step > 0)?;
-    let room = difference(rhs.rest, lhs.rest);
-    if step == 1 {
-        return Some(room);
-    }
-    let dtype = room.dtype();
-    Some(sum(room, Expr::int_of(step - 1, dtype)).floordiv(Expr::int_of(step, dtype)))
+    let found = Comparison::of(cond, lane).filter(|found| found.step > 0)?;
+    Some(found.cut(found.left.clone(), found.right.clone()))
 }
 
 /// Whether a branch in the statement hangs on the lane alone.

@@ -53,6 +53,6 @@ mod walk;
 mod widen_index_types;
 
 pub use dispatch_tiles::explain_tiles;
-pub use pass::{Context, LowerError, Observer, Options, PASSES, Pass, lower, lower_and};
+pub use pass::{LowerError, Observer, Options, PASSES, Pass, lower, lower_and};
 pub use resolve_reducers::resolve_reducers;
 pub use widen_index_types::widen_index_types;

@@ -6,7 +6,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_children, stmt_exprs, substitute_expr};
 use coulis_ir::{LoopKind, Stmt};
 
-use crate::affine::{as_negative, conjuncts, difference, product, split, sum, uses, widen, without_quotient};
+use crate::affine::{Comparison, conjuncts, difference, product, sum, uses, widen};
 use crate::eager::Eager;
 
 /// A guard and the iterations for which it holds.
@@ -126,25 +126,14 @@ fn collect(stmt: &Stmt, var: &Var, inside: &mut Inside, found: &mut Vec<(Expr, O
 
 /// The cut of one comparison, with the variables of `inside` anywhere in their ranges.
 fn solve(cond: &Expr, var: &Var, inside: &Inside) -> Option<Guard> {
-    let (lhs, rhs) = without_quotient(as_negative(cond)?, var);
-    let (lhs, rhs) = (split(&lhs, var)?, split(&rhs, var)?);
-    let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step != 0)?;
-    // It holds where step * var + left < right.
-    let dtype = lhs.rest.dtype();
-    let int = |n: i128| Expr::int_of(n, dtype);
-    let by = step.abs();
-    let quotient = |e: Expr| if by == 1 { e } else { e.floordiv(int(by)) };
+    let found = Comparison::of(cond, var)?;
     let boundary = |left: Expr, right: Expr| {
-        let at = match step > 0 {
-            true => quotient(sum(difference(right, left), int(by - 1))),
-            false => sum(quotient(difference(left, right)), int(1)),
-        };
-        let at = Analyzer::new().simplify(&at);
+        let at = Analyzer::new().simplify(&found.cut(left, right));
         if uses(&at, var) { None } else { Some(at) }
     };
-    let cut = boundary(extreme(&lhs.rest, inside, true)?, extreme(&rhs.rest, inside, false)?)?;
-    let fail = boundary(extreme(&lhs.rest, inside, false)?, extreme(&rhs.rest, inside, true)?)?;
-    let side = if step > 0 { Side::Below } else { Side::From };
+    let cut = boundary(extreme(&found.left, inside, true)?, extreme(&found.right, inside, false)?)?;
+    let fail = boundary(extreme(&found.left, inside, false)?, extreme(&found.right, inside, true)?)?;
+    let side = if found.step > 0 { Side::Below } else { Side::From };
     Some(Guard { cond: cond.clone(), side, cut, fail })
 }
 

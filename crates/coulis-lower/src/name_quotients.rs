@@ -14,7 +14,7 @@ use coulis_ir::visit::{change_children, for_each_expr, for_each_stmt, rewrite_ex
 use coulis_ir::{Form, Kernel, Stmt};
 
 use crate::affine::uses;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::simplify::{with_let, with_loop};
 
 /// The pass.
@@ -27,8 +27,8 @@ pub const PASS: Pass = Pass {
 };
 
 /// Binds quotients of loop variables by sizes at the top of their loops.
-pub fn name_quotients(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
-    if context.simple_mode {
+pub fn name_quotients(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
+    if options.simple_mode {
         return Ok(kernel);
     }
     let body = walk(kernel.body, &Analyzer::new());

@@ -16,7 +16,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::map_children;
 use coulis_ir::{BinaryOp, DType, Element, Expr, Form, Kernel, Node, Stmt, Var, VarKind};
 
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::simplify::with_loop;
 
 /// The pass.
@@ -29,8 +29,8 @@ pub const PASS: Pass = Pass {
 };
 
 /// Narrows variables of kernels for machines with threads.
-pub fn narrow_index_types(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
-    if !context.target.has_threads() {
+pub fn narrow_index_types(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
+    if !options.target.has_threads() {
         return Ok(kernel);
     }
     let mut groups = Groups::default();

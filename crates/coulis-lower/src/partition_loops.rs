@@ -43,7 +43,7 @@ use crate::guarded_steps::{
     guards_lanes, is_beside_loops, may_stay_a_loop, reads_vectors_again, writes_steps_out,
 };
 use crate::loop_guards::{Guard, Inside, Side, guards_of, in_part_of_lanes, serial_loops};
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::simplify::{with_let, with_loop, with_sizes};
 use crate::walk::map_children;
 
@@ -60,11 +60,11 @@ pub const PASS: Pass = Pass {
 const MAX_DEPTH: u32 = 3;
 
 /// Cuts loops at their likely guards.
-pub fn partition_loops(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
-    if context.simple_mode {
+pub fn partition_loops(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
+    if options.simple_mode {
         return Ok(kernel);
     }
-    let cut_constant = match context.target.kind {
+    let cut_constant = match options.target.kind {
         TargetKind::Cpu => true,
         TargetKind::Cuda | TargetKind::Hip => false,
     };

@@ -3,21 +3,12 @@
 use coulis_ir::stack::{depth, room, with_stack_for};
 use coulis_ir::{Form, Kernel, Site, Target};
 
-/// What lowering is told.
+/// What lowering is told, and each pass beside the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// The machine that the kernel is made for.
     pub target: &'a Target,
     /// Leaves loops whole and keeps `T.likely`, as the listings of seed 003 are printed.
-    pub simple_mode: bool,
-}
-
-/// What a pass may look at beside the kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
-    /// The machine that the kernel is made for.
-    pub target: &'a Target,
-    /// See [`Options::simple_mode`].
     pub simple_mode: bool,
 }
 
@@ -30,7 +21,7 @@ pub struct Pass {
     /// Form that it leaves.
     pub to: Form,
     /// The rewriting. It keeps the meaning of the kernel; the driver sets the form.
-    pub run: fn(Kernel, &Context) -> Result<Kernel, LowerError>,
+    pub run: fn(Kernel, &Options) -> Result<Kernel, LowerError>,
     /// One sentence of what it does.
     pub doc: &'static str,
 }
@@ -232,22 +223,21 @@ pub fn lower_and<T: Send>(
     observer: &mut Observer,
     then: impl FnOnce(Kernel) -> T + Send,
 ) -> Result<T, LowerError> {
-    let context = Context { target: options.target, simple_mode: options.simple_mode };
-    run(PASSES, kernel, &context, observer, then)
+    run(PASSES, kernel, options, observer, then)
 }
 
 /// Runs passes in order; from the first one on for which the stack of this thread does not do, on one that does.
 fn run<T: Send>(
     passes: &[&Pass],
     mut kernel: Kernel,
-    context: &Context,
+    options: &Options,
     observer: &mut Observer,
     then: impl FnOnce(Kernel) -> T + Send,
 ) -> Result<T, LowerError> {
     for (nth, pass) in passes.iter().enumerate() {
         let depth = depth(&kernel.body);
         if depth > room() {
-            return with_stack_for(depth, || run(&passes[nth..], kernel, context, observer, then));
+            return with_stack_for(depth, || run(&passes[nth..], kernel, options, observer, then));
         }
         if pass.from == Form::Tiled && kernel.form == Form::Nest {
             observer(pass, &kernel);
@@ -261,7 +251,7 @@ fn run<T: Send>(
                 found: kernel.form.name(),
             });
         }
-        kernel = (pass.run)(kernel, context)?;
+        kernel = (pass.run)(kernel, options)?;
         kernel.form = pass.to;
         observer(pass, &kernel);
     }

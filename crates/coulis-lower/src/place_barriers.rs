@@ -20,7 +20,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{rewrite_stmt, stmt_exprs};
 use coulis_ir::{Form, Kernel, Stmt, SyncKind};
 
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::shared_access::{
     Access, Known, Loops, SharedMemory, Threads, any_meet, first_that_meets, is_branch_or_loop, loop_of,
 };
@@ -40,7 +40,7 @@ pub const PASS: Pass = Pass {
 const MAX_ROUNDS: usize = 8;
 
 /// Puts barriers between conflicting accesses to shared memory.
-pub fn place_barriers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn place_barriers(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let body = host(kernel.body)?;
     Ok(Kernel { body, ..kernel })
 }

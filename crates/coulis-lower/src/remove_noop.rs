@@ -6,7 +6,7 @@ use coulis_ir::hash::{FastSet, roomy_set};
 use coulis_ir::visit::stmt_exprs;
 use coulis_ir::{Buffer, Expr, Form, Kernel, Role, Stmt, VarId};
 
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::map_children;
 
 /// The pass.
@@ -19,7 +19,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Drops statements without effect.
-pub fn remove_noop(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn remove_noop(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let body = Walk { used: roomy_set(), seen: roomy_set() }.stmt(kernel.body);
     Ok(Kernel { body, ..kernel })
 }

@@ -22,7 +22,7 @@ use coulis_ir::{Attr, Buffer, DType, Form, Kernel, MemScope, ScopeId, Stmt, Thre
 use coulis_tile::{Block, ThreadIndex};
 
 use crate::binders::substituted;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -41,7 +41,7 @@ const BLOCK: [(ThreadTag, &str); 3] =
     [(ThreadTag::ThreadX, "tx"), (ThreadTag::ThreadY, "ty"), (ThreadTag::ThreadZ, "tz")];
 
 /// Turns scope ids into launches.
-pub fn resolve_scope_ids(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
+pub fn resolve_scope_ids(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
     let mut has_entry = false;
     coulis_ir::visit::for_each_stmt(&kernel.body, &mut |s| {
         has_entry |= matches!(s, Stmt::DeviceEntry | Stmt::ScopeIds { .. });
@@ -49,10 +49,10 @@ pub fn resolve_scope_ids(kernel: Kernel, context: &Context) -> Result<Kernel, Lo
     if !has_entry {
         return Ok(kernel);
     }
-    if !context.target.has_threads() {
+    if !options.target.has_threads() {
         return Err(LowerError::NoThreads);
     }
-    let body = host(kernel.body, context.target.warp)?;
+    let body = host(kernel.body, options.target.warp)?;
     Ok(Kernel { body, ..kernel })
 }
 

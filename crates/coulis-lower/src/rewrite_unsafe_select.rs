@@ -7,7 +7,7 @@ use coulis_ir::expr::{Expr, Node};
 use coulis_ir::visit::rewrite_exprs;
 use coulis_ir::{Form, Kernel};
 
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::Rewriter;
 
 /// The pass.
@@ -20,7 +20,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Makes scalar selects whose arms may fail lazy.
-pub fn rewrite_unsafe_select(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn rewrite_unsafe_select(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let mut rewriter = Rewriter::new(Expr::has_unsafe_select, |new: &Expr| match new.node() {
         Node::Select(cond, a, b) if new.lanes() == 1 && (a.may_fail() || b.may_fail()) => {
             Some(Expr::if_then_else(cond.clone(), a.clone(), b.clone()))

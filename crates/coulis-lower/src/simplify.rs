@@ -13,7 +13,7 @@ use coulis_ir::{Form, Kernel, Stmt};
 
 use crate::affine::difference;
 use crate::binders::substituted;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 
 /// The pass on Nest kernels.
 pub const PASS: Pass = Pass {
@@ -34,7 +34,7 @@ pub const PASS_FLAT: Pass = Pass {
 };
 
 /// Simplifies the body of a kernel.
-pub fn simplify(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn simplify(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let body = simplify_stmt(kernel.body, &Analyzer::new(), Around::Host);
     Ok(Kernel { body, ..kernel })
 }

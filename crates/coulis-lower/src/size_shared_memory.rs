@@ -12,7 +12,7 @@ use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Buffer, Form, Kernel, MemScope, Stmt};
 
 use crate::binders::redirect_accesses;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::map_children;
 
 /// The pass.
@@ -25,11 +25,11 @@ pub const PASS: Pass = Pass {
 };
 
 /// Has large shared memory sized at launch.
-pub fn size_shared_memory(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
-    if !context.target.has_threads() {
+pub fn size_shared_memory(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
+    if !options.target.has_threads() {
         return Ok(kernel);
     }
-    let body = launches(kernel.body, u64::from(context.target.block.shared_bytes));
+    let body = launches(kernel.body, u64::from(options.target.block.shared_bytes));
     Ok(Kernel { body, ..kernel })
 }
 

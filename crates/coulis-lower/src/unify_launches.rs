@@ -19,7 +19,7 @@ use coulis_ir::{Form, Kernel, MemScope, Stmt, ThreadTag};
 
 use crate::affine::uses;
 use crate::binders::substituted;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::{map_children, try_map_children};
 
 /// The pass.
@@ -32,7 +32,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Moves launches outermost in their regions.
-pub fn unify_launches(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn unify_launches(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let body = host(kernel.body)?;
     Ok(Kernel { body, ..kernel })
 }

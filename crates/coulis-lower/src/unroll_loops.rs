@@ -13,7 +13,7 @@ use coulis_ir::{Attr, Expr, Form, Kernel, LoopKind, Stmt};
 
 use crate::affine::sum;
 use crate::binders::copy_with;
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::try_map_children;
 
 /// The pass.
@@ -31,7 +31,7 @@ pub const MAX_STATEMENTS: i128 = 1 << 16;
 const MAX_DEPTH: u32 = 8;
 
 /// Writes out unrolled loops.
-pub fn unroll_loops(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+pub fn unroll_loops(kernel: Kernel, _: &Options) -> Result<Kernel, LowerError> {
     let body = walk(kernel.body, None)?.0;
     Ok(Kernel { body, ..kernel })
 }

@@ -38,7 +38,7 @@ use crate::independent::{lanes_are_independent, outlives_stores};
 use crate::lane_accesses::{between_accesses, has_neighbours};
 use crate::lane_allocations::expand_allocations;
 use crate::lane_guards::{Part, classify, has_data_guard, has_lane_guard};
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::place_barriers::without_remarks;
 use crate::simplify::{with_condition, with_let, with_loop, with_turns};
 use crate::vector_expr::{Lanes, NotAVector};
@@ -64,13 +64,13 @@ const WRITTEN_OUT: u32 = 16;
 const MANY_LANES: u32 = 8;
 
 /// Turns vectorized loops into vector operations.
-pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
+pub fn vectorize_loops(kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
     let kernel = Kernel { body: without_remarks(kernel.body), ..kernel };
     if !any_stmt(&kernel.body, &mut is_vectorized) {
         return Ok(kernel);
     }
     let params: Vec<Buffer> = kernel.param_buffers().cloned().collect();
-    let within = Within { params: &params, context, cuts: RefCell::default() };
+    let within = Within { params: &params, options, cuts: RefCell::default() };
     let body = within.walk(kernel.body, &Analyzer::new())?;
     Ok(Kernel { body, ..kernel })
 }
@@ -78,7 +78,7 @@ pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
 /// The kernel that loops are in.
 struct Within<'k> {
     params: &'k [Buffer],
-    context: &'k Context<'k>,
+    options: &'k Options<'k>,
     /// Where loops are cut around branches on data: the names that are extents of their parts, with their values.
     cuts: RefCell<FastMap<Var, Expr>>,
 }
@@ -157,11 +157,11 @@ impl Within<'_> {
         let known =
             with_loop(known, &lane, &Expr::int_of(0, lane.dtype()), &Expr::int_of(count, lane.dtype()));
         let lanes = Lanes { var: lane, count: count as u32 };
-        let guarded = self.context.simple_mode && has_lane_guard(&inner, &lanes);
+        let guarded = self.options.simple_mode && has_lane_guard(&inner, &lanes);
         if guarded || !lanes_are_independent(&inner, &lanes.var, count, &known) {
             return Ok(serial(var, min, extent, body));
         }
-        let by_lane = self.context.target.has_threads() && lanes.count <= WRITTEN_OUT;
+        let by_lane = self.options.target.has_threads() && lanes.count <= WRITTEN_OUT;
         Ok(Vectorizer { known, by_lane, params: self.params }.stmt(&inner, &lanes, None))
     }
 }

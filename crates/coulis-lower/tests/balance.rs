@@ -8,7 +8,7 @@ use common::cpu;
 use coulis_ir::print::print_kernel;
 use coulis_ir::verify::verify;
 use coulis_ir::{Form, Kernel, Target};
-use coulis_lower::{Context, PASSES};
+use coulis_lower::{Options, PASSES};
 use coulis_script::parse_module;
 
 /// A loop over vectors of `dtype` that adds to `s` and steps `q`, both of type `state`.
@@ -34,7 +34,7 @@ def main(A: T.Buffer((512,), \"{dtype}\"), O: T.Buffer((16,), \"{state}\")):
 
 fn balanced(kernel: Kernel, target: &Target) -> Kernel {
     let pass = PASSES.iter().find(|p| p.name == "balance_adders").unwrap();
-    (pass.run)(kernel, &Context { target, simple_mode: false }).unwrap()
+    (pass.run)(kernel, &Options { target, simple_mode: false }).unwrap()
 }
 
 /// The line that adds to `s` after the pass, which leaves a kernel that the verifier accepts.

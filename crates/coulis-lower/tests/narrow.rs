@@ -8,7 +8,7 @@ use common::cpu;
 use coulis_ir::print::print_kernel;
 use coulis_ir::verify::verify;
 use coulis_ir::{Form, Target};
-use coulis_lower::{Context, PASSES};
+use coulis_lower::{Options, PASSES};
 use coulis_script::parse_module;
 
 /// The kernel after the pass, for a GPU.
@@ -16,7 +16,7 @@ fn narrowed(text: &str, target: &Target) -> String {
     let kernel = parse_module(text).unwrap_or_else(|error| panic!("{error}\n{text}")).remove(0);
     assert_eq!(kernel.form, Form::Flat);
     let pass = PASSES.iter().find(|p| p.name == "narrow_index_types").unwrap();
-    let kernel = (pass.run)(kernel, &Context { target, simple_mode: false }).unwrap();
+    let kernel = (pass.run)(kernel, &Options { target, simple_mode: false }).unwrap();
     let text = print_kernel(&kernel);
     verify(kernel).unwrap_or_else(|faults| panic!("{}", faults.listing));
     text

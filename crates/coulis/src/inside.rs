@@ -15,7 +15,7 @@ use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, stmt_exprs};
 use coulis_ir::{Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
-use coulis_lower::pass::Context;
+use coulis_lower::Options;
 use coulis_lower::resolve_scope_ids::resolve_scope_ids;
 use coulis_lower::simplify::with_turns;
 
@@ -24,9 +24,9 @@ use crate::inside::memory::{Memories, ends};
 /// A kernel with its scope ids as launches, whose extents bound the accesses below them. Where they are
 /// wrong, the kernel itself: lowering it tells why.
 pub fn launched<'a>(kernel: &'a Kernel, target: &Target) -> Cow<'a, Kernel> {
-    let context = Context { target, simple_mode: false };
+    let options = Options { target, simple_mode: false };
     let has_ids = kernel.form == Form::Tiled && target.has_threads();
-    let resolved = has_ids.then(|| resolve_scope_ids(kernel.clone(), &context)).and_then(Result::ok);
+    let resolved = has_ids.then(|| resolve_scope_ids(kernel.clone(), &options)).and_then(Result::ok);
     resolved.map_or(Cow::Borrowed(kernel), Cow::Owned)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::{Buffer, DType, Form, Kernel, LoopKind, MemScope, Stmt, Target};
-use coulis_lower::{Context, LowerError, PASSES};
+use coulis_lower::{LowerError, Options, PASSES};
 
 use super::cpu;
 
@@ -15,9 +15,9 @@ pub fn kernel(body: Stmt, form: Form) -> Kernel {
 
 /// What the pass of that name makes of such a body, for the machine.
 pub fn try_pass_for(target: &Target, name: &str, body: Stmt) -> Result<Stmt, LowerError> {
-    let context = Context { target, simple_mode: false };
+    let options = Options { target, simple_mode: false };
     let pass = PASSES.iter().find(|p| p.name == name).expect("a pass of that name");
-    Ok((pass.run)(kernel(body, pass.from), &context)?.body)
+    Ok((pass.run)(kernel(body, pass.from), &options)?.body)
 }
 
 /// The same for a processor.
