@@ -496,7 +496,7 @@ impl Facts<'_> {
         let reducer = &self.spec.reducer;
         let step = reducer.step.as_ref().unwrap_or(&reducer.combine);
         let has_runs = !self.spec.passes_over() && self.room.has_runs();
-        let Some(quick) = reducer.quick.as_ref().filter(|quick| has_runs && !quick.rewalks.is_empty()) else {
+        let Some(quick) = reducer.quick.as_ref().filter(|_| has_runs && self.may_rewalk()) else {
             return false;
         };
         let is_less = work_of(&stepped(&quick.step, &quick.lift)) < work_of(&stepped(step, &reducer.lift));

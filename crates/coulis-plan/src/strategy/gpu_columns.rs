@@ -182,7 +182,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         false => LONGEST_RUN,
     };
     // Elements that are always walked again stay in registers, narrow ones widened, and threads of the largest blocks have few.
-    let is_kept = narrow > 1 && facts.walks_again();
+    let is_kept = narrow > 1 && facts.always_rewalks();
     let is_long = lanes * longest > MOST_ELEMENTS;
     let longest = if block > BLOCK && is_kept && is_long { longest / 2 } else { longest };
     let (run, unroll) = if is_short {
@@ -255,7 +255,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     } else if chunks == 1 && run > 1 && is_large && !facts.is_narrow() {
         // What a run walks again stays in registers, and so does what is compared and then kept with its position. Guards take more, and
         // of blocks of many threads one fewer is much.
-        let reads_again = facts.walks_again() || !facts.spec.reducer.ignores_position();
+        let reads_again = facts.always_rewalks() || !facts.spec.reducer.ignores_position();
         let words = if reads_again { run * lanes * bytes as i64 / WORD_BYTES } else { 0 };
         let most = blocks_by(facts.target, of_block, registers(lanes * state) + words);
         let is_tight = of_block >= BLOCK && row % tile != 0;

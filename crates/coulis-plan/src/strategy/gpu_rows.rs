@@ -218,16 +218,11 @@ pub fn is_light(facts: &Facts) -> bool {
     state_bytes(reducer) <= SMALL_STATE && reducer.fields.len() == 1
 }
 
-/// Whether runs may be walked again, so that what they bring stays in registers until their end.
-pub fn is_walked_again(facts: &Facts) -> bool {
-    facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.rewalks.is_empty())
-}
-
 /// Whether threads have so much in registers that few blocks are on a multiprocessor: large states, or what runs are walked again
 /// for beside states that are not small.
 pub fn is_crowded(facts: &Facts) -> bool {
     let state = state_bytes(&facts.spec.reducer);
-    state >= LARGE_STATE || (is_walked_again(facts) && state >= LARGE_STATE / 2)
+    state >= LARGE_STATE || (facts.may_rewalk() && state >= LARGE_STATE / 2)
 }
 
 /// Whether a cluster may fold the parts of an output.
@@ -238,7 +233,7 @@ pub fn has_clusters(facts: &Facts) -> bool {
 /// Whether the words of rows leave the caches before others, so many `rows` a block. What is read under a condition, the last of
 /// several rows, is read once more where a run is walked again, which the first cache is for.
 pub fn passes_caches(facts: &Facts, rows: i64) -> bool {
-    let is_read_again = is_walked_again(facts) && rows > 1;
+    let is_read_again = facts.may_rewalk() && rows > 1;
     facts.streams() && facts.spec.map.is_none() && !is_read_again
 }
 
@@ -300,7 +295,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         let output_bytes = outer.saturating_mul(row_bytes);
         let fewest = if facts.has_swift_memory() && facts.spec.inputs[0].bytes() == 1 {
             // Rows that are walked once are better read by several threads than folded by few.
-            if words >= WORDS_OF_FEW && !is_walked_again(facts) { FEWEST_OF_BYTES } else { 1 }
+            if words >= WORDS_OF_FEW && !facts.may_rewalk() { FEWEST_OF_BYTES } else { 1 }
         } else {
             FEWEST_TOGETHER
         };
@@ -311,7 +306,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let turns_of = |threads: i64| outer.saturating_mul(ceil_div(words, threads));
     let rows_of = |threads: i64| (block.min(BLOCK) / threads).max(1);
     let turns = turns_of(threads);
-    let is_kept = is_walked_again(facts);
+    let is_kept = facts.may_rewalk();
     let in_flight = match lanes > 1 {
         true if is_kept => IN_FLIGHT.min((MOST_KEPT / lanes).max(1)),
         true => IN_FLIGHT,

@@ -3,7 +3,7 @@
 
 use super::gpu_rows::{
     BLOCK_OF_LONG, CROWD_OF_LARGE, FEWEST_WAVES, LARGE_STATE, LAST_BLOCK_BYTES, STATES_OF_BLOCK,
-    has_clusters, is_crowded, is_light, is_walked_again, passes_caches,
+    has_clusters, is_crowded, is_light, passes_caches,
 };
 use super::{Facts, MOST_CHUNKS, calls_functions, ceil_div, floor_pow2, state_bytes};
 
@@ -67,7 +67,7 @@ pub fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64
     let passes = passes_caches(facts, 1);
     let are_wide = lanes < LEAST_LANES;
     // Threads have much to do for narrow elements, before what their blocks found comes together.
-    let is_work = facts.is_narrow() && (is_crowded(facts) || is_walked_again(facts) && n_bytes == 1);
+    let is_work = facts.is_narrow() && (is_crowded(facts) || facts.may_rewalk() && n_bytes == 1);
     let gains = match (passes, is_light(facts)) {
         (true, _) => !are_wide || has_clusters(facts) && state < LARGE_STATE,
         (false, true) => !facts.streams(),
@@ -76,7 +76,7 @@ pub fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64
     if !(is_large && are_few && is_wide && is_plain && gains) {
         return None;
     }
-    let are_seen = passes && n_bytes == 1 && is_walked_again(facts);
+    let are_seen = passes && n_bytes == 1 && facts.may_rewalk();
     let has_room = are_seen && state <= STATE_OF_STEPS;
     let steps = |turns: i64| if has_room { turns.min(STEPS_OF_BYTES * at_once) } else { at_once };
     let block = match (passes, is_light(facts)) {

@@ -112,7 +112,7 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     }
     if runs.operations > ENOUGH_OPERATIONS {
         let has_runs = extent / (lanes * BESIDE * runs.steps) >= SHORTEST_OF_A_ROW;
-        unroll = if runs.walked_again && has_runs { unroll.min(BESIDE) } else { 1 };
+        unroll = if runs.steps > 1 && facts.always_rewalks() && has_runs { unroll.min(BESIDE) } else { 1 };
     }
     let held = unroll;
     // A row of one run for each vector is folded in fewer runs, as long as no step waits for the one before it.

@@ -22,8 +22,6 @@ pub struct Runs {
     pub chains: i64,
     /// Vector operations of a step.
     pub operations: i64,
-    /// Whether each run is walked again.
-    pub walked_again: bool,
     /// Whether runs keep at most half the width of states.
     pub are_narrower: bool,
 }
@@ -47,7 +45,6 @@ impl Facts<'_> {
             steps: 1,
             chains: 1,
             operations: operations(lanes, step_work),
-            walked_again: false,
             are_narrower: false,
         };
         let Some(quick) = reducer.quick.as_ref().filter(|_| self.target.vectors_are_registers) else {
@@ -70,12 +67,21 @@ impl Facts<'_> {
         let state_bytes = bytes().map(|b| b as i64).sum();
         let operations = operations(lanes, run_work);
         let chains = if steps < longest { self.chains(quick, lanes) } else { 1 };
-        Runs { lanes, state_bytes, steps, chains, operations, walked_again: of_walks > 0, are_narrower }
+        Runs { lanes, state_bytes, steps, chains, operations, are_narrower }
+    }
+
+    /// Whether runs may be walked again, so that what they bring stays in registers until their end.
+    pub fn may_rewalk(&self) -> bool {
+        self.rewalks().next().is_some()
     }
 
     /// Whether each run is walked again, so that its elements stay in registers until then.
-    pub fn walks_again(&self) -> bool {
-        self.spec.reducer.quick.iter().flat_map(|quick| &quick.rewalks).any(Rewalk::is_always)
+    pub fn always_rewalks(&self) -> bool {
+        self.rewalks().any(Rewalk::is_always)
+    }
+
+    fn rewalks(&self) -> impl Iterator<Item = &Rewalk> {
+        self.spec.reducer.quick.iter().flat_map(|quick| &quick.rewalks)
     }
 
     /// The same runs of as many lanes as one register of so many bytes holds, where they have more. Each lane is closed into a state as often as it

@@ -172,9 +172,12 @@ fn has_integer_states(facts: &Facts) -> bool {
 /// are bytes in runs.
 fn longest_in_tiles(facts: &Facts) -> i64 {
     let runs = facts.runs(SHORT_BY_VECTORS);
-    let are_found = facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.rewalks.is_empty());
     let are_bytes = runs.are_narrower && runs.lanes == i64::from(facts.target.vector_bytes);
-    if are_found && are_bytes && has_integer_states(facts) { SHORT_OF_BYTES } else { SHORT_BY_VECTORS }
+    if facts.may_rewalk() && are_bytes && has_integer_states(facts) {
+        SHORT_OF_BYTES
+    } else {
+        SHORT_BY_VECTORS
+    }
 }
 
 /// Steps of a run of at most so many; of whole tiles, where that many elements of rows are folded by these.
