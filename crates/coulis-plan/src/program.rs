@@ -488,6 +488,31 @@ impl Spec {
         self.inputs.len() + usize::from(self.mask)
     }
 
+    /// Bytes of one element of all inputs together.
+    pub fn element_bytes(&self) -> i64 {
+        self.inputs.iter().map(|dtype| dtype.bytes() as i64).sum()
+    }
+
+    /// Bytes of an element of the widest input.
+    pub fn widest_bytes(&self) -> i64 {
+        self.inputs.iter().map(|dtype| dtype.bytes() as i64).max().unwrap_or(1)
+    }
+
+    /// Bytes of an element of the narrowest input.
+    pub fn narrowest_bytes(&self) -> i64 {
+        self.inputs.iter().map(|dtype| dtype.bytes() as i64).min().unwrap_or(1)
+    }
+
+    /// Bytes of one result of all outputs together.
+    pub fn result_bytes(&self) -> i64 {
+        self.outputs.iter().map(|output| output.dtype.bytes() as i64).sum()
+    }
+
+    /// Bytes of a result of the widest output.
+    pub fn widest_result_bytes(&self) -> i64 {
+        self.outputs.iter().map(|output| output.dtype.bytes() as i64).max().unwrap_or(1)
+    }
+
     /// Elements of each output.
     pub fn n_results(&self) -> i64 {
         let of_each = if self.map.is_some() { self.problem.reduce_len } else { 1 };
@@ -547,5 +572,16 @@ impl Spec {
     /// Number of kept dimensions.
     pub fn n_kept(&self) -> usize {
         self.problem.dims.iter().filter(|d| !d.is_reduced()).count()
+    }
+
+    /// Number of reduced dimensions.
+    pub fn n_reduced(&self) -> usize {
+        self.problem.dims.len() - self.n_kept()
+    }
+
+    /// Pieces that an output folds, each of which is the innermost reduced dimension.
+    pub fn n_pieces(&self) -> i64 {
+        let reduced = self.problem.dims.iter().filter(|dim| dim.is_reduced());
+        reduced.rev().skip(1).map(|dim| dim.extent).product()
     }
 }

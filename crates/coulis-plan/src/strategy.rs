@@ -286,8 +286,8 @@ const NARROW: usize = 4;
 /// `bench/results/h100-experiments.md`.
 const PASSING: RangeInclusive<u64> = 32..=144;
 const PASSING_PARTS: u64 = 25;
-/// Most parts of a fold on machines with blocks of threads.
-const MOST_CHUNKS: i64 = 1 << 14;
+/// Most parts of a fold.
+pub(crate) const MOST_CHUNKS: i64 = 1 << 14;
 /// Extents up to this may be written into a kernel and unrolled.
 pub const SHORT: i64 = 32;
 
@@ -332,8 +332,7 @@ impl Facts<'_> {
         }
         let problem = &self.spec.problem;
         let of_an_output = if self.spec.map.is_some() { problem.reduce_len } else { 1 };
-        let each: i64 = self.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
-        let bytes = problem.n_outputs.saturating_mul(of_an_output).saturating_mul(each);
+        let bytes = problem.n_outputs.saturating_mul(of_an_output).saturating_mul(self.spec.result_bytes());
         let cache = self.target.cache_bytes as i64;
         let are_many = bytes > FAR_BYTES.max(FAR_CACHES * cache);
         let passes_through = self.input_bytes().saturating_add(bytes) > SHARED_CACHES * cache;
@@ -359,8 +358,12 @@ impl Facts<'_> {
     /// Bytes of input.
     pub fn input_bytes(&self) -> i64 {
         let n = self.spec.problem.n_outputs.saturating_mul(self.spec.problem.reduce_len);
-        let per_element: i64 = self.spec.inputs.iter().map(|d| d.bytes() as i64).sum();
-        n.saturating_mul(per_element)
+        n.saturating_mul(self.spec.element_bytes())
+    }
+
+    /// Whether the input is in memory: the cache of a thread holds less than half of it.
+    pub fn is_in_memory(&self) -> bool {
+        self.input_bytes() > 2 * self.target.cache_bytes as i64
     }
 
     /// Whether threads are worth their launch.
@@ -467,15 +470,13 @@ impl Facts<'_> {
     /// `steps` of them. 1 is no runs: where there is no such step, or a run keeps as much as a state and is too short to
     /// pay for its end.
     pub fn short_run(&self, lanes: i64, steps: i64) -> i64 {
-        let longest = self.spec.reducer.quick.as_ref().map_or(1, |quick| i64::from(quick.max_steps));
-        self.run_of(lanes * floor_pow2((longest / lanes).clamp(1, steps)))
+        self.run_of(lanes * floor_pow2((self.longest_run() / lanes).clamp(1, steps)))
     }
 
     /// A run of the reducer's quick step of all of `steps` single elements, or of pieces of them that are as long as each other
     /// but for the last; 1 as of [`Facts::run_of`].
     pub fn even_run(&self, steps: i64) -> i64 {
-        let longest = self.spec.reducer.quick.as_ref().map_or(1, |quick| i64::from(quick.max_steps));
-        self.run_of(even_turns(steps, longest))
+        self.run_of(even_turns(steps, self.longest_run()))
     }
 
     /// A run of so many elements; 1 where there is none, or it does not pay.

@@ -7,7 +7,7 @@
 
 use coulis_ir::Target;
 
-use crate::strategy::{Keep, Machine, Sketch};
+use crate::strategy::{Keep, MOST_CHUNKS, Machine, Sketch};
 
 /// A decision that may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,8 +105,6 @@ impl Knob {
     }
 }
 
-/// Most parts of a fold.
-const MOST_CHUNKS: i64 = 1 << 14;
 /// Most copies of a loop's body.
 const MOST_COPIES: i64 = 64;
 

@@ -16,6 +16,11 @@ const LONG_ROW: i64 = 128;
 const LANES_APART: i64 = 2;
 
 impl Facts<'_> {
+    /// Bytes of the registers that an element of every input takes, each a word at least.
+    pub fn register_bytes_of_element(&self) -> i64 {
+        self.spec.inputs.iter().map(|dtype| WORD_BYTES.max(dtype.bytes() as i64)).sum()
+    }
+
     /// Neighbours along the innermost dimension that one access of every input takes, where `constant` is written
     /// into the kernel: a power of two, 1 where some input has none, or has rows that do not all begin
     /// where such an access may.

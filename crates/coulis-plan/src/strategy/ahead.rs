@@ -14,8 +14,11 @@ impl Facts<'_> {
     /// for. 0 where the input fits into the caches, and where vectors are longer than cache lines by far, since such
     /// a target does not run single loads.
     pub fn ahead(&self, distance: i64, bytes: i64) -> i64 {
-        let in_memory = self.input_bytes() > 2 * self.target.cache_bytes as i64;
-        if in_memory && self.target.vectors_are_registers { (distance / bytes.max(1)).max(1) } else { 0 }
+        if self.is_in_memory() && self.target.vectors_are_registers {
+            (distance / bytes.max(1)).max(1)
+        } else {
+            0
+        }
     }
 
     /// As [`Facts::ahead`] of memory that is read front to back: 0 also where hardware asks for it by itself, unless steps are what takes

@@ -95,21 +95,20 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let reducer = &facts.spec.reducer;
     let width = facts.spec.inputs[0].bytes() as i64;
-    let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
     let short = facts.runs(ROWS_A_VISIT);
     let is_quick = short.operations <= BUSY_OPERATIONS;
     let piece = |dim: &Dim| dim.extent.saturating_mul(dim.strides[0].saturating_abs()).saturating_mul(width);
     let fewest =
         |dim: &Dim| if is_quick && piece(dim) <= PIECE_BYTES { FEWEST_OF_A_PIECE } else { FEWEST_ROWS };
     let rows = facts.innermost_reduced().filter(|(_, dim)| dim.extent >= fewest(dim));
-    let is_narrow = in_memory && extent * width <= PAGE_BYTES / 2;
+    let is_narrow = facts.is_in_memory() && extent * width <= PAGE_BYTES / 2;
     let front_to_back = facts.reads_front_to_back();
     let bytes_a_state = if short.are_narrower { BYTES_A_WIDE_STATE } else { BYTES_A_STATE };
     // Where one page at a time is as fast, rows that lie pages apart are still more streams that hardware follows by itself, if the first
     // cache has no room for what visits could ask for, and steps are not what takes the time.
     let has_runs = rows.is_some() && short.steps > 1;
     let by_pages = front_to_back && !facts.asks_near() && has_runs && short.operations <= ENOUGH_OPERATIONS;
-    let longest = match front_to_back && in_memory {
+    let longest = match front_to_back && facts.is_in_memory() {
         _ if is_narrow && by_pages && is_quick => ROWS_A_VISIT,
         _ if is_narrow => ROWS_OF_A_RUN,
         true => ROWS_A_VISIT.min(floor_pow2(bytes_a_state * state_bytes(reducer) / width)),
@@ -121,7 +120,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let overlapped = overlapped_tile(facts, extent, lanes);
     let (mut tile, chunks) = match overlapped.or(mapped) {
         Some(tile) => (tile, 1),
-        None => tiles(facts, extent, lanes, in_memory),
+        None => tiles(facts, extent, lanes),
     };
     // Half of the registers hold states.
     let held = floor_pow2(i64::from(facts.target.register_bytes) / 2 / runs.state_bytes.max(1));
@@ -139,7 +138,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let unroll = match rows {
         Some(_) if in_registers => 1,
         Some(_) if runs.steps > 1 => runs.steps,
-        Some(_) if reducer.fields.len() == 1 && in_memory && front_to_back && !is_narrow => {
+        Some(_) if reducer.fields.len() == 1 && facts.is_in_memory() && front_to_back && !is_narrow => {
             ROWS_FRONT_TO_BACK
         }
         Some(_) if reducer.fields.len() == 1 => ROWS_A_VISIT,
@@ -148,7 +147,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let apart = match rows {
         Some((_, dim))
-            if in_memory
+            if facts.is_in_memory()
                 && tile >= extent
                 && (by_pages || !front_to_back)
                 && !reducer.step_needs_ascending =>
@@ -200,7 +199,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let is_alone = mapped.is_none() && chunks == 1 && tile >= extent && !in_registers;
     let walks_on = is_narrow && front_to_back || is_row_of_tiles(facts.spec);
-    let together = if is_alone && walks_on { tiles_together(facts, tile, in_memory) } else { None };
+    let together = if is_alone && walks_on { tiles_together(facts, tile) } else { None };
     let mut sketch = Sketch {
         lanes,
         unroll,
@@ -225,7 +224,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     // So do visits that make up the rows: each run then has the same number of steps, which nothing has to count.
     if let Some((at, dim)) = rows.filter(|_| runs.steps > 1) {
-        let is_cut = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count() == 1;
+        let is_cut = facts.spec.n_reduced() == 1;
         let visits = unroll * apart * if is_cut { chunks } else { 1 };
         sketch.constant[at] = dim.extent % visits == 0;
     }
@@ -271,11 +270,11 @@ pub(super) fn mapped_tile(facts: &Facts, extent: i64, lanes: i64) -> Option<i64>
 /// Elements of a tile, and the parts that the reduced elements are folded in. Tiles are as wide as fits, but for being
 /// as many as keep all threads busy; where they would get narrow for that, the fold is split instead. Narrow is every tile that
 /// could be wider where memory is read front to back: threads then read whole rows of their own.
-fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) {
+fn tiles(facts: &Facts, extent: i64, lanes: i64) -> (i64, i64) {
     let problem = &facts.spec.problem;
     let width = facts.spec.inputs[0].bytes() as i64;
     let whole = ceil_div(extent, lanes) * lanes;
-    let budget = tile_bytes(facts, in_memory).max(i64::from(facts.target.vector_bytes));
+    let budget = tile_bytes(facts).max(i64::from(facts.target.vector_bytes));
     let widest = (budget / state_bytes(&facts.spec.reducer).max(1)).max(lanes).min(whole) / lanes * lanes;
     // As few tiles as there may be, all about as wide: a little wider, sooner than a last one of a few outputs.
     let least = ceil_div(extent, widest + widest / A_LITTLE);
@@ -288,7 +287,7 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
     let is_even = |n: i64| outer.saturating_mul(n) % threads == 0 || outer.saturating_mul(n) >= 8 * threads;
     if let Some(n) = (least..least + threads).find(|n| is_even(*n)) {
         let tile = ceil_div(ceil_div(extent, n), lanes) * lanes;
-        let narrowest = match in_memory {
+        let narrowest = match facts.is_in_memory() {
             true if facts.reads_front_to_back() && n > least => widest,
             true => PAGE_BYTES / width,
             false => 4 * lanes,
@@ -302,8 +301,8 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
 }
 
 /// Bytes of the states that are folded together.
-fn tile_bytes(facts: &Facts, in_memory: bool) -> i64 {
-    match in_memory {
+fn tile_bytes(facts: &Facts) -> i64 {
+    match facts.is_in_memory() {
         true if facts.reads_front_to_back() => TILE_BYTES_FRONT_TO_BACK,
         true => TILE_BYTES_IN_MEMORY,
         false => TILE_BYTES,
@@ -321,7 +320,7 @@ fn fewer_chunks(facts: &Facts, chunks: i64) -> i64 {
 /// The kept dimension around a tile, and how many tiles along it are folded together, where a dimension around that is reduced: each
 /// tile by itself then reads one piece of memory after another that lies far from it. As many as make up that dimension exactly, whose
 /// states fit, and that keep all threads busy; `None` for fewer than pay.
-fn tiles_together(facts: &Facts, tile: i64, in_memory: bool) -> Option<(usize, i64)> {
+fn tiles_together(facts: &Facts, tile: i64) -> Option<(usize, i64)> {
     let problem = &facts.spec.problem;
     let (_, around) = problem.dims.split_last()?;
     let at = around.iter().rposition(|dim| !dim.is_reduced())?;
@@ -335,7 +334,7 @@ fn tiles_together(facts: &Facts, tile: i64, in_memory: bool) -> Option<(usize, i
     if is_row_of_tiles(facts.spec) {
         // The tiles of a row are as one that is as long.
         let is_even = |tiles: i64| (n_tiles / tiles) % threads == 0 || n_tiles / tiles >= 8 * threads;
-        let most = (tile_bytes(facts, in_memory) / states.max(1)).min(extent);
+        let most = (tile_bytes(facts) / states.max(1)).min(extent);
         let tiles = (2..=most).rev().find(|tiles| extent % tiles == 0 && is_even(*tiles));
         return tiles.map(|tiles| (at, tiles));
     }

@@ -40,7 +40,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((_, results)) = results(spec) else {
         return Err(Decline::new("results that are neighbours along another dimension", "others"));
     };
-    let stored: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
+    let stored = spec.result_bytes();
     let read = problem.reduce_len.saturating_mul(spec.inputs[0].bytes() as i64);
     if stored.saturating_mul(STORED) < read || spec.map.is_some() || !facts.room.has_state() {
         return Err(Decline::new("results that are many for their elements", problem.reduce_len));

@@ -165,7 +165,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     let threads = if are_parts { threads } else { dividing(innermost, rows, threads) };
     // Blocks of so little begin no sooner than others end: fewer of them have more threads.
     let n_strips = n_outer.saturating_mul(ceil_div(words, side_by_side));
-    let stored: i64 = facts.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
+    let stored = facts.spec.result_bytes();
     let is_crowd = threads == 1 && stored <= STORED && words >= BLOCK && n_strips >= MANY_STRIPS;
     let side_by_side = if is_crowd { BLOCK.max(side_by_side) } else { side_by_side };
     let turns = ceil_div(rows, threads);
@@ -317,20 +317,17 @@ fn dividing(innermost: i64, rows: i64, wanted: i64) -> i64 {
 
 /// Whether the results of an output are as many bytes as its elements.
 fn stores_much(spec: &Spec) -> bool {
-    let stored: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
-    stored >= spec.problem.reduce_len.saturating_mul(spec.inputs[0].bytes() as i64)
+    spec.result_bytes() >= spec.problem.reduce_len.saturating_mul(spec.inputs[0].bytes() as i64)
 }
 
 /// Results that a thread stores beside each other, at most: where those of an output are as many bytes as its elements, memory is
 /// asked for as many pieces of a sector as a thread has neighbours.
 fn stored_side_by_side(facts: &Facts) -> i64 {
-    let bytes = || facts.spec.outputs.iter().map(|output| output.dtype.bytes() as i64);
-    let stored: i64 = bytes().sum();
     if !stores_much(facts.spec) {
         return i64::MAX;
     }
-    let most = if stored > SECTOR_BYTES { STORED_OF_MANY } else { STORED };
-    (most / bytes().max().unwrap_or(1)).max(1)
+    let most = if facts.spec.result_bytes() > SECTOR_BYTES { STORED_OF_MANY } else { STORED };
+    (most / facts.spec.widest_result_bytes()).max(1)
 }
 
 /// Accesses of a row that stand side by side in a block: a warp of them where rows are whole warps, or else the row cut into

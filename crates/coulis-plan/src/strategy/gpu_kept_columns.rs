@@ -12,7 +12,6 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::access::WORD_BYTES;
 use super::cluster::{PARTS, cluster_sizes, fold_in_cluster};
 use super::gpu_columns::{OUTER, Strips, THREAD_STATE, bind_strips};
 use super::gpu_steps::{Fold, split_fold, widest_access};
@@ -77,10 +76,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let narrow = if facts.is_narrow() { 2 } else { 1 };
     let of_states = floor_pow2(THREAD_STATE / word_bytes(&spec.reducer.identity)).max(narrow);
     let lanes = facts.word_lanes(&constant).min(of_states).min(MOST_LANES);
-    let reduced = || spec.problem.dims.iter().filter(|dim| dim.is_reduced()).map(|dim| dim.extent);
-    let (Some(rows), outer) = (reduced().next_back(), reduced().rev().skip(1).product::<i64>()) else {
+    let Some((_, innermost)) = facts.innermost_reduced() else {
         return Err(Decline::new("a reduced dimension", "none"));
     };
+    let (rows, outer) = (innermost.extent, spec.n_pieces());
     let n_outer = spec.problem.n_outputs / extent.max(1);
     let aligned = facts.word_lanes(&constant);
     let are_pieces = aligned <= FEW_LANES && widest_access(facts) > FEW_LANES && extent > FEWEST_BESIDE;
@@ -106,15 +105,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 /// elements: by the widest strips of which there is one for each multiprocessor, or else by the narrowest. `None` where no strip fits, or one
 /// of a cluster would leave multiprocessors idle.
 fn deal(facts: &Facts, (n_outer, outer, rows, words): (i64, i64, i64, i64), lanes: i64) -> Option<Dealt> {
-    let bytes =
-        |of: &dyn Fn(i64) -> i64| -> i64 { facts.spec.inputs.iter().map(|d| of(d.bytes() as i64)).sum() };
-    let turns = KEPT_BYTES / bytes(&|b| b.max(WORD_BYTES)) / lanes / outer;
+    let turns = KEPT_BYTES / facts.register_bytes_of_element() / lanes / outer;
     if turns == 0 {
         return None;
     }
     let n_multiprocessors = i64::from(facts.target.n_multiprocessors());
     let of_strip = |(strip, most): (i64, i64), parts: i64| {
-        let side_by_side = (strip / (lanes * bytes(&|b| b))).max(1);
+        let side_by_side = (strip / (lanes * facts.spec.element_bytes())).max(1);
         // As many strips, all alike.
         let n_strips = ceil_div(words, side_by_side);
         let words = ceil_div(words, n_strips);

@@ -180,8 +180,8 @@ impl Panels<'_> {
 fn deal(facts: &Facts, panels: &Panels) -> Option<Dealt> {
     let &Panels { count, rows, columns, beside, .. } = panels;
     let spec = facts.spec;
-    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).sum::<i64>() + i64::from(spec.mask);
-    let narrowest = spec.inputs.iter().map(|d| d.bytes() as i64).min()?;
+    let bytes = spec.element_bytes() + i64::from(spec.mask);
+    let narrowest = spec.narrowest_bytes();
     let state = word_bytes(&spec.reducer.identity);
     let results = spec.reducer.results.iter().map(|field| field.dtype.bytes() as i64).sum::<i64>();
     let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
@@ -289,8 +289,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         s.bind(map, &part, PARTS)?;
         elements[0] = row;
     }
-    let written = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).max().unwrap_or(1);
-    let width = lanes * spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let written = spec.widest_result_bytes();
+    let width = lanes * spec.widest_bytes();
     copy_piece(s, map, &elements, (width / written).clamp(1, lanes), &threads)?;
 
     s.set_scope(finished, MemScope::Shared)?;

@@ -14,7 +14,6 @@ use coulis_ir::{Attr, MemScope, NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::access::WORD_BYTES;
 use super::cluster::{PARTS, cluster_sizes, fold_in_cluster};
 use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, widest_access};
 use super::kept::{in_registers, readers_of, refs};
@@ -111,15 +110,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let problem = &spec.problem;
     let lanes = facts.word_lanes(&facts.constants(true));
     let words = ceil_div(extent, lanes);
-    let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
-    let bytes = |of: &dyn Fn(i64) -> i64| -> i64 { spec.inputs.iter().map(|d| of(d.bytes() as i64)).sum() };
-    let row_bytes = outer.saturating_mul(extent).saturating_mul(bytes(&|b| b));
+    let outer = spec.n_pieces();
+    let row_bytes = outer.saturating_mul(extent).saturating_mul(spec.element_bytes());
     let n_multiprocessors = i64::from(facts.target.n_multiprocessors());
-    let element_bytes = bytes(&|b| b.max(WORD_BYTES));
+    let register_bytes = facts.register_bytes_of_element();
     let is_narrow = facts.is_narrow();
     let are_several = spec.inputs.len() > 1;
     let quarters = if are_several { QUARTERS_OF_SEVERAL } else { 4 };
-    let of_registers = i64::from(facts.target.register_bytes) / 8 / element_bytes * quarters / 4;
+    let of_registers = i64::from(facts.target.register_bytes) / 8 / register_bytes * quarters / 4;
     let most_elements =
         if is_narrow && lanes > 1 { of_registers * QUARTERS_OF_NARROW / 4 } else { of_registers };
     let elements = outer.saturating_mul(words).saturating_mul(lanes);
@@ -172,7 +170,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             (lanes, peeled) = (wider, true);
         }
         let as_they_lie = || {
-            let word_bytes = lanes * bytes(&|b| b);
+            let word_bytes = lanes * spec.element_bytes();
             let are_single = lanes == 1 && !is_narrow && state_bytes(&spec.reducer) <= SMALL_STATE;
             let with_room = || dealt_with_room(facts, words, in_flight, word_bytes);
             let most = if is_narrow { PART_OF_NARROW } else { PART };
@@ -215,8 +213,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         Sketch { lanes, threads, rows, chunks, peeled, constant, ..facts.plain().with_map_kept(keep) };
     (sketch.unroll, sketch.run) = (unroll, facts.short_run(lanes, floor_pow2(unroll)));
     if let Some(Dealt { turns: (turns, at_once), resident, .. }) = filled {
-        let longest = spec.reducer.quick.as_ref().map_or(1, |quick| i64::from(quick.max_steps));
-        let steps = (1..=at_once).rev().find(|n| at_once % n == 0 && n * lanes <= longest);
+        let steps = (1..=at_once).rev().find(|n| at_once % n == 0 && n * lanes <= facts.longest_run());
         (sketch.unroll, sketch.run) = (at_once, steps.map_or(1, |steps| facts.run_of(steps * lanes)));
         sketch.resident = resident;
         sketch.map.filled = chunks * threads * turns * lanes;

@@ -76,7 +76,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if (spec.n_read()..result).any(of_rows) || spec.outputs.iter().any(|output| output.beta != 0.0) {
         return Err(Decline::new("no arrays of rows beside the input and the result", "some"));
     }
-    let written: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
+    let written = spec.result_bytes();
     let bytes = read + extent * written;
     let lanes = slab_access(facts);
     let widest = widest_access(facts);
@@ -144,8 +144,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (slab, within) = s.split(map, &row, Split::Factor(sketch.rows * own_rows))?;
     s.bind(map, &slab, ThreadTag::BlockX)?;
     s.compute_at(mapped, map, &slab)?;
-    let written = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).max().unwrap_or(1);
-    let width = sketch.lanes * spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let written = spec.widest_result_bytes();
+    let width = sketch.lanes * spec.widest_bytes();
     copy_piece(s, map, &[within, element], (width / written).max(1), &threads)?;
 
     let [mut row, element] = pair(s, mapped)?;

@@ -93,7 +93,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let n_rows = spec.problem.n_outputs;
     let is_large = state_bytes(&spec.reducer) >= LARGE_STATE;
     let (block, busy) = if is_large { (BLOCK_OF_LARGE, BUSY_OF_LARGE) } else { (BLOCK, BUSY) };
-    let widest = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let widest = spec.widest_bytes();
     let is_narrow = facts.is_narrow();
     // What few threads of a row save counts for more than blocks side by side where memory is swift.
     let counts = is_large && facts.has_swift_memory();

@@ -90,7 +90,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if row.extent > LONGEST {
         return Err(Decline::new("fewer elements in a row", row.extent));
     }
-    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let bytes = spec.widest_bytes();
     let constant = facts.constants(false);
     if facts.inner().is_some_and(|(_, _, is_reduced)| is_reduced) {
         let strides = row.strides[..spec.n_read()].iter();
@@ -109,7 +109,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if !facts.room.has_state() {
         return Err(Decline::new("a state in registers", "more"));
     }
-    let written: i64 = spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
+    let written = spec.result_bytes();
     let piece = row.extent * written;
     let kept = || spec.problem.dims.iter().filter(|dim| !dim.is_reduced());
     let (block, tile, unroll) = match results {

@@ -60,8 +60,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner().filter(|_| are_near) else {
         return Err(Decline::new("reduced neighbours", "others"));
     };
-    let outer: i64 = dims.iter().rev().skip(1).filter(|d| d.is_reduced()).map(|d| d.extent).product();
-    if dims.iter().filter(|d| d.is_reduced()).count() < 2 {
+    let outer = spec.n_pieces();
+    if spec.n_reduced() < 2 {
         return Err(Decline::new("pieces that lie apart", "one piece for each output"));
     }
     if spec.map.is_some() {
@@ -69,7 +69,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let constant = facts.constants(false);
     let (as_they_begin, widest) = (facts.word_lanes(&constant), widest_access(facts));
-    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let bytes = spec.widest_bytes();
     let piece_bytes = extent.saturating_mul(bytes);
     let words = extent / as_they_begin;
     let peeled = may_peel(facts)

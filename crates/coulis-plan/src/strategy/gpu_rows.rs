@@ -137,7 +137,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let as_they_begin = || {
         let sketch = sketch(facts, extent, Walk::AsRowsBegin);
         match has_short_pieces(facts) {
-            true => dealt_evenly(facts, (n_pieces(facts), ceil_div(extent, sketch.lanes)), sketch),
+            true => dealt_evenly(facts, (facts.spec.n_pieces(), ceil_div(extent, sketch.lanes)), sketch),
             false => sketch,
         }
     };
@@ -152,7 +152,7 @@ fn is_of_one(facts: &Facts) -> bool {
     };
     let are_many = problem.n_outputs >= i64::from(facts.target.n_threads);
     let bytes = problem.reduce_len.saturating_mul(inputs[0].bytes() as i64);
-    let is_short = bytes <= BYTES_OF_ONE && map.is_none() && n_reduced(facts) == 1;
+    let is_short = bytes <= BYTES_OF_ONE && map.is_none() && facts.spec.n_reduced() == 1;
     is_short && are_many && near() && facts.word_lanes(&facts.constants(true)) == 1
 }
 
@@ -188,7 +188,7 @@ fn gains_by_peeling(facts: &Facts, extent: i64) -> bool {
     let constant = facts.constants(true);
     let narrow =
         if facts.is_narrow() { facts.by_memory(NARROW_OF_SWIFT, NARROW_ACCESS) } else { NARROW_ACCESS };
-    let is_row = n_reduced(facts) == 1 && dims[dims.len() - 1].strides[0] == 1;
+    let is_row = facts.spec.n_reduced() == 1 && dims[dims.len() - 1].strides[0] == 1;
     is_row
         && may_peel(facts)
         && facts.word_lanes(&constant) < widest_access(facts)
@@ -207,7 +207,7 @@ pub fn may_peel(facts: &Facts) -> bool {
 
 /// Work that bringing states together may take for each byte of elements; see [`GATHERING`].
 pub fn gathering_of_byte(facts: &Facts) -> i64 {
-    let widest = facts.spec.inputs.iter().map(|input| input.bytes()).max().unwrap_or(1);
+    let widest = facts.spec.widest_bytes();
     let width = [1, 2].iter().filter(|bytes| widest > **bytes).count();
     facts.by_memory(GATHERING_OF_SWIFT, GATHERING)[width]
 }
@@ -284,7 +284,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         _ if are_many && (lanes > 1 || is_long) => floor_pow2(row_bytes / of_many).clamp(warp, block),
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, block),
     };
-    let outer = n_pieces(facts);
+    let outer = facts.spec.n_pieces();
     // Blocks that all run at once leave none to wait for, where a row has a warp then.
     let at_once = |running: i64| {
         let of_each = running / problem.n_outputs.max(1);
@@ -351,8 +351,8 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let constant = facts.constants(rows == 1 && !is_short && (facts.spec.map.is_none() || is_inside));
     let run = facts.short_run(lanes, if swept { unroll.min(in_flight) } else { unroll });
     // What a step asks for is in one piece, or all of some: else it depends on the step how much of which.
-    let are_whole = of_piece % unroll == 0 || (unroll % of_piece == 0 && n_reduced(facts) == 2);
-    let asks_first = asks && unroll * lanes > run && (n_reduced(facts) == 1 || are_whole);
+    let are_whole = of_piece % unroll == 0 || (unroll % of_piece == 0 && facts.spec.n_reduced() == 2);
+    let asks_first = asks && unroll * lanes > run && (facts.spec.n_reduced() == 1 || are_whole);
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
     let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
     let plain = facts.plain().with_map_inside(is_inside);
@@ -379,22 +379,11 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     }
 }
 
-/// Pieces of an output, each of which is the innermost reduced dimension.
-fn n_pieces(facts: &Facts) -> i64 {
-    let reduced = facts.spec.problem.dims.iter().filter(|dim| dim.is_reduced());
-    reduced.rev().skip(1).map(|dim| dim.extent).product()
-}
-
 /// Whether what an output folds lies in pieces of which a block takes several.
 fn has_short_pieces(facts: &Facts) -> bool {
     let bytes = facts.spec.inputs[0].bytes() as i64;
-    n_reduced(facts) > 1
+    facts.spec.n_reduced() > 1
         && facts.inner().is_some_and(|(extent, ..)| extent.saturating_mul(bytes) <= PIECE_BYTES)
-}
-
-/// Number of reduced dimensions.
-fn n_reduced(facts: &Facts) -> usize {
-    facts.spec.problem.dims.len() - facts.spec.n_kept()
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

@@ -262,7 +262,7 @@ pub fn dense_rows(facts: &Facts) -> Result<(i64, i64), Decline> {
     if facts.spec.map.is_some() {
         return Err(Decline::new("no map of the elements", "one"));
     }
-    let narrowest = facts.spec.inputs.iter().map(|d| d.bytes() as i64).min().unwrap_or(1);
+    let narrowest = facts.spec.narrowest_bytes();
     let access = slab_access(facts) * narrowest;
     if access < BANK_BYTES && slab_access(facts) < widest_access(facts) && bytes > BYTES_OF_NARROW_ACCESSES {
         return Err(Decline::new("short rows where slabs begin where no access of four bytes may", bytes));
@@ -280,16 +280,14 @@ pub fn dense_rows_of(facts: &Facts, mut arrays: Range<usize>) -> Result<(i64, i6
     if dims.len() != 2 || dims[0].is_reduced() || !arrays.all(is_dense) {
         return Err(Decline::new("rows one after another without gaps", "others"));
     }
-    let inputs: i64 = facts.spec.inputs.iter().map(|d| d.bytes() as i64).sum();
-    Ok((extent, extent * (inputs + i64::from(facts.spec.mask))))
+    Ok((extent, extent * (facts.spec.element_bytes() + i64::from(facts.spec.mask))))
 }
 
 /// Runs in which one thread folds a row of `extent` elements, which it takes by so many neighbours: all of it, or pieces that
 /// are as long as each other but for the last.
 pub fn runs_of_row(facts: &Facts, extent: i64, neighbours: i64) -> i64 {
-    let longest = facts.spec.reducer.quick.as_ref().map_or(1, |quick| i64::from(quick.max_steps));
     let words = ceil_div(extent, neighbours);
-    let pieces = ceil_div(words, (longest / neighbours).max(1));
+    let pieces = ceil_div(words, (facts.longest_run() / neighbours).max(1));
     facts.run_of(ceil_div(words, pieces) * neighbours)
 }
 
@@ -327,8 +325,7 @@ pub fn slab_access(facts: &Facts) -> i64 {
 
 /// Elements that the widest access of the widest input takes.
 pub fn widest_access(facts: &Facts) -> i64 {
-    let widest = facts.spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
-    (i64::from(facts.target.vector_bytes) / widest).max(1)
+    (i64::from(facts.target.vector_bytes) / facts.spec.widest_bytes()).max(1)
 }
 
 /// Most accesses of a thread that are written out one after another.
@@ -411,7 +408,7 @@ pub fn rows_by_banks(
     spec: &Spec,
     sketch: &Sketch,
 ) -> Result<IterVar, ScheduleError> {
-    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let bytes = spec.widest_bytes();
     let Some((apart, _)) =
         apart_by_banks((sketch.rows, sketch.threads), (extent, bytes)).filter(|(n, _)| *n > 1)
     else {

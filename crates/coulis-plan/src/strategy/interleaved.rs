@@ -83,7 +83,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         ));
     }
     let outer = facts.spec.problem.n_outputs / extent.max(1);
-    let n_reduced = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count();
+    let n_reduced = facts.spec.n_reduced();
     let visit = wide.as_ref().map_or(lanes, |wide| wide.rows * wide.visit);
     let chunks = if n_reduced == 1 { facts.chunks(outer, steps / visit) } else { 1 };
     let mut sketch = Sketch { lanes, chunks, ..facts.plain() };

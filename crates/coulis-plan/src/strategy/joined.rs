@@ -63,7 +63,7 @@ impl Row {
             return Err(Decline::new(wanted, "others"));
         }
         let beside = inner.extent;
-        let widest = spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
+        let widest = spec.widest_bytes();
         if beside.saturating_mul(widest) > BESIDE_BYTES {
             return Err(Decline::new(
                 format!("at most {BESIDE_BYTES} bytes of reduced neighbours"),
@@ -113,7 +113,7 @@ impl Row {
         if !arrays.clone().all(chained) {
             return None;
         }
-        let widest = spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
+        let widest = spec.widest_bytes();
         let most = widest_access(facts).min(most_lanes);
         let begins = |lanes: i64| {
             arrays.clone().all(|a| {

@@ -113,7 +113,7 @@ impl Facts<'_> {
         let map = self.spec.map.as_ref().filter(|_| self.target.vectors_are_registers)?;
         let dims = &self.spec.problem.dims;
         let result = self.spec.n_read() + map.beside.len();
-        let width = self.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).max()?;
+        let width = self.spec.widest_result_bytes();
         let bytes = self.spec.n_results().saturating_mul(width);
         let last = dims.last().filter(|last| last.strides[0].unsigned_abs() <= NEAR)?;
         let stride = last.strides[result].saturating_abs().saturating_mul(width);
@@ -159,7 +159,7 @@ impl Facts<'_> {
         let lanes = if block.is_some() { self.map_lanes() } else { lanes };
         let together = block.unwrap_or(sketch.map.together);
         // Narrow accesses are several a thread: blocks of so little begin no sooner than others end.
-        let widest = self.spec.inputs.iter().map(|dtype| dtype.bytes() as i64).max().unwrap_or(1);
+        let widest = self.spec.widest_bytes();
         let each = (i64::from(self.target.vector_bytes) / (lanes * widest)).clamp(1, MOST_OF_THREAD);
         let mut pieces = 1i64;
         let fused = outer.iter().take_while(|dim| {

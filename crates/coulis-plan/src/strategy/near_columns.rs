@@ -64,8 +64,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let overlapped = overlapped_tile(facts, extent, lanes);
     let tile = overlapped.or(even).or(tiles.next()).unwrap_or(lanes).min(ceil_div(extent, lanes) * lanes);
     let held = if keeps_elements(facts.spec) { &specs[..] } else { &specs[..1] };
-    let of_element: usize = held.iter().flat_map(|spec| &spec.inputs).map(|d| d.bytes()).sum();
-    let bytes = facts.spec.problem.reduce_len.saturating_mul(tile * of_element as i64);
+    let of_element: i64 = held.iter().map(Spec::element_bytes).sum();
+    let bytes = facts.spec.problem.reduce_len.saturating_mul(tile * of_element);
     if bytes > NEAR_BYTES {
         return Err(Decline::new("tiles of columns that a near cache holds", format!("{bytes} bytes")));
     }

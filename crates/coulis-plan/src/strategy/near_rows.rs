@@ -51,11 +51,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a map in two folds", "one of one fold"));
     };
     facts.lies_as_elements()?;
-    let n_reduced = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count();
-    let Some((extent, 1, true)) = facts.inner().filter(|_| n_reduced == 1 && facts.has_rows()) else {
+    let Some((extent, 1, true)) = facts.inner().filter(|_| facts.spec.n_reduced() == 1 && facts.has_rows())
+    else {
         return Err(Decline::new("rows of neighbours, and several", "others"));
     };
-    let bytes = |spec: &Spec| extent.saturating_mul(spec.inputs.iter().map(|d| d.bytes() as i64).sum());
+    let bytes = |spec: &Spec| extent.saturating_mul(spec.element_bytes());
     let keeps = keeps_elements(facts.spec);
     let of_row = bytes(&first_spec).saturating_add(if keeps { bytes(&second_spec) } else { 0 });
     if of_row > if keeps { NEAR_BYTES } else { ANEW_BYTES } {

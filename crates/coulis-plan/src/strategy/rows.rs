@@ -84,10 +84,9 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         return Err(Decline::new(format!("at least {SHORTEST} elements in the innermost dimension"), extent));
     }
     let width = facts.spec.inputs[0].bytes() as i64;
-    let n_reduced = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count();
-    let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
+    let n_reduced = facts.spec.n_reduced();
     let most_pages = i64::from(facts.target.pages);
-    let is_walk = |lanes: i64| stride == 1 && in_memory && lanes * width <= PAGE_BYTES;
+    let is_walk = |lanes: i64| stride == 1 && facts.is_in_memory() && lanes * width <= PAGE_BYTES;
     let pages_of = |lanes: i64| if is_walk(lanes) { block_pages(extent * width, most_pages) } else { 1 };
     let runs = facts.runs(LONGEST_RUN);
     let is_alone = facts.unroll_of(runs.lanes, runs.state_bytes) == 1 && pages_of(runs.lanes) == 1;

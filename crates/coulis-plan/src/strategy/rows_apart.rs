@@ -48,7 +48,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("rows of neighbours, with those of other outputs behind them", "others"));
     };
     let outermost = &problem.dims[0];
-    let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
+    let n_reduced = facts.spec.n_reduced();
     if !outermost.is_reduced() || n_reduced != 2 {
         return Err(Decline::new(
             "one outermost dimension that is reduced too",
@@ -58,7 +58,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if facts.spec.map.is_some() || !facts.target.vectors_are_registers {
         return Err(Decline::new("vectors that are registers, and no map", "others"));
     }
-    if facts.input_bytes() <= 2 * facts.target.cache_bytes as i64 {
+    if !facts.is_in_memory() {
         return Err(Decline::new("elements in memory", format!("{} bytes", facts.input_bytes())));
     }
     let lanes = facts.lanes();

@@ -70,6 +70,11 @@ impl Facts<'_> {
         Runs { lanes, state_bytes, steps, chains, operations, are_narrower }
     }
 
+    /// Steps of the longest run of the reducer's quick step; 1 where it has none.
+    pub fn longest_run(&self) -> i64 {
+        self.spec.reducer.quick.as_ref().map_or(1, |quick| i64::from(quick.max_steps))
+    }
+
     /// Whether runs may be walked again, so that what they bring stays in registers until their end.
     pub fn may_rewalk(&self) -> bool {
         self.rewalks().next().is_some()
