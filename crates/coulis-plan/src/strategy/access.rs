@@ -6,6 +6,8 @@ use crate::constants::Constants;
 
 /// Bytes of a word of registers; narrower elements take one each once they are converted.
 pub const WORD_BYTES: i64 = 4;
+/// Bytes of a line of a GPU's memory.
+pub const MEMORY_LINE_BYTES: i64 = 128;
 /// Columns whose statistics lie in a line or two of memory, at most.
 const FEW_COLUMNS: i64 = 64;
 /// Bytes of a state of a column from which on folding is more work than reading.

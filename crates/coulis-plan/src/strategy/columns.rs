@@ -13,8 +13,8 @@ use super::map_steps::root;
 use super::rows::{BUSY_OPERATIONS, ENOUGH_OPERATIONS};
 use super::steps::{ask_ahead, hint, place, stage_of, stream_results};
 use super::{
-    Decline, Facts, LINE_BYTES, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div, floor_pow2,
-    gcd, state_bytes,
+    CACHE_LINE_BYTES, Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div,
+    floor_pow2, gcd, state_bytes,
 };
 use crate::problem::Dim;
 use crate::program::{Spec, Statement};
@@ -162,8 +162,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     // Rows that lie pages apart are in one set of the first cache: what a visit leaves of their lines is gone when the next one comes.
     // Of 32-bit elements that costs less than whole lines of their states, which registers do not hold.
-    let line = LINE_BYTES / width;
-    let leaves_some = apart > 1 && 2 * lanes == line && i64::from(facts.target.vector_bytes) < LINE_BYTES;
+    let line = CACHE_LINE_BYTES / width;
+    let leaves_some =
+        apart > 1 && 2 * lanes == line && i64::from(facts.target.vector_bytes) < CACHE_LINE_BYTES;
     let is_better_whole = leaves_some
         && width < WORD_BYTES
         && 2 * line * runs.state_bytes <= i64::from(facts.target.register_bytes)
@@ -234,7 +235,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 /// How far ahead the first row of a visit asks for memory, in bytes.
 fn near_bytes(rows: i64) -> i64 {
     let rows = rows.max(ROWS_FRONT_TO_BACK);
-    (NEAR_LINES / rows - rows / 2).max(1) * LINE_BYTES
+    (NEAR_LINES / rows - rows / 2).max(1) * CACHE_LINE_BYTES
 }
 
 /// Elements of a tile of which the last one begins in the one before it, as wide as makes the fewest elements in all: of rows that are no

@@ -90,7 +90,7 @@ const BUSY_OF_WORDS: i64 = 512;
 /// Bytes of partial states that are many.
 const MANY_PARTS: i64 = 512 << 10;
 /// Most bytes of partial states of an output that one block of a second launch reads in little time.
-const STATES_OF_BLOCK: i64 = 32 << 10;
+const STATES_READ_SOON: i64 = 32 << 10;
 /// Most bytes of partial states that the last block of a strip folds sooner than a second launch would.
 const LAST_STATES: i64 = 16 << 10;
 /// Bytes of partial states that a thread of it reads at once.
@@ -265,8 +265,8 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     };
     // Few outputs of many partial states are more than a block of each reads in time.
     let of_output = chunks.saturating_mul(joined * beside).saturating_mul(state);
-    let are_few =
-        of_output > STATES_OF_BLOCK && problem.n_outputs.saturating_mul(LAST_BLOCKS) <= 2 * n_multiprocessors;
+    let are_few = of_output > STATES_READ_SOON
+        && problem.n_outputs.saturating_mul(LAST_BLOCKS) <= 2 * n_multiprocessors;
     let last_blocks = if beside > 1 && are_few && has_clusters(facts) { LAST_BLOCKS } else { 1 };
     // All that a thread reads of short columns is less than is to be under way: it has columns of several strips.
     let is_whole = chunks == 1 && !are_parts;

@@ -18,6 +18,7 @@ use coulis_ir::{Attr, MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
+use super::access::MEMORY_LINE_BYTES;
 use super::cluster::{PARTS, cluster_sizes, fold_in_cluster};
 use super::gpu_columns::SECTOR_BYTES;
 use super::gpu_kept_columns::fold_own_words;
@@ -51,10 +52,7 @@ const LARGE: [i64; 2] = [2, 2];
 const FEWEST_BYTES: i64 = 8 << 10;
 /// Bytes of a row of a strip at least: of columns with large states, and of others.
 const STRIP_BYTES: (i64, i64) = (128, 192);
-/// Bytes of a line of memory, and the longest columns, of large states and of others, that registers hold as well as a cluster does where
-/// each row is such lines.
-const LINE_BYTES: i64 = 128;
-/// See [`LINE_BYTES`].
+/// The longest columns, of large states and of others, that registers hold as well as a cluster does where each row is lines of memory.
 const MOST_OF_LINES: (i64, i64) = (640, 768);
 /// Columns from which on a row has many, and the longest of them that registers hold as well where elements are narrow.
 const MANY: i64 = 256;
@@ -71,7 +69,7 @@ const MOST_THREADS: i64 = 512;
 /// registers hold others, with as few threads as that takes.
 const LONG: i64 = 128;
 /// See [`LONG`].
-const LARGE_STATE: i64 = 32;
+const LARGE_COLUMN_STATE: i64 = 32;
 /// Part of the threads that are enough if each has as many rows then.
 const EVEN: (i64, i64) = (3, 4);
 /// Most blocks of a cluster: those of more wait for each other longer than memory takes.
@@ -125,7 +123,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("room for a state of another thread", "less"));
     }
     let Panels { count, rows, columns, beside, .. } = panels;
-    let is_work = facts.is_narrow() && word_bytes(&spec.reducer.identity) >= LARGE_STATE;
+    let is_work = facts.is_narrow() && word_bytes(&spec.reducer.identity) >= LARGE_COLUMN_STATE;
     if rows < LONG && !is_work && beside == 1 && columns % widest_access(facts) == 0 {
         return Err(Decline::new(
             format!("at least {LONG} rows, or those that are no whole number of accesses"),
@@ -222,7 +220,7 @@ fn deal(facts: &Facts, panels: &Panels) -> Option<Dealt> {
     if access * narrowest < ACCESS_BYTES {
         return None;
     }
-    let are_large = state >= LARGE_STATE;
+    let are_large = state >= LARGE_COLUMN_STATE;
     let are_groups = beside > 1;
     let fewest = ceil_div(if are_large { STRIP_BYTES.0 } else { STRIP_BYTES.1 }, narrowest);
     let is_strip = |tile: &i64| {
@@ -232,7 +230,7 @@ fn deal(facts: &Facts, panels: &Panels) -> Option<Dealt> {
     let strips = || (fewest..columns.min(most_threads + 1)).rev().filter(is_strip);
     // Registers hold narrow columns as well where rows are whole lines or long, and of small states strips of others, or all if rows are lines.
     let most_of_lines = if are_large { MOST_OF_LINES.0 } else { MOST_OF_LINES.1 };
-    let are_lines = columns * narrowest % LINE_BYTES == 0;
+    let are_lines = columns * narrowest % MEMORY_LINE_BYTES == 0;
     let are_many = !are_groups && columns > MANY && rows <= MOST_OF_MANY;
     let is_of_lines = !are_groups && are_lines && rows <= most_of_lines;
     let is_for_registers = facts.is_narrow() && (are_many || is_of_lines);

@@ -95,7 +95,7 @@ const PART_OF_SINGLES: RangeInclusive<i64> = 256..=576;
 /// The least and the most part of a multiprocessor's shared memory that such blocks take together: see [`ALONE`].
 const TOGETHER: [(i64, i64); 2] = [(3, 5), ALONE];
 /// Bytes of a state with which a thread does with so few registers that all threads of a multiprocessor have them.
-const SMALL_STATE: i64 = 12;
+const STATE_OF_ALL_THREADS: i64 = 12;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let wanted = "a map after each row, and a reduced innermost dimension";
@@ -171,7 +171,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         }
         let as_they_lie = || {
             let word_bytes = lanes * spec.element_bytes();
-            let are_single = lanes == 1 && !is_narrow && state_bytes(&spec.reducer) <= SMALL_STATE;
+            let are_single = lanes == 1 && !is_narrow && state_bytes(&spec.reducer) <= STATE_OF_ALL_THREADS;
             let with_room = || dealt_with_room(facts, words, in_flight, word_bytes);
             let most = if is_narrow { PART_OF_NARROW } else { PART };
             let most_of_fewer = if lanes > 1 { PART_OF_FEWER_TURNS } else { most };

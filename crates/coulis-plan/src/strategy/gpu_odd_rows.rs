@@ -9,7 +9,7 @@
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::gpu_rows::{LARGE_STATE, is_light, peeled};
+use super::gpu_rows::{LARGE_STATE, has_small_state, peeled};
 use super::gpu_steps::{
     apart_by_banks, copy_slab, dense_rows, fold_by_threads, rows_by_banks, slab_access, split_fold,
     widest_access,
@@ -80,7 +80,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // by one, unless they meet in banks.
     let is_peeled = peeled(facts, extent).is_some();
     let better = "rows that are better not read from their first boundaries";
-    if is_peeled && (is_light(facts) || bytes > MOST_BYTES_OF_WORK) {
+    if is_peeled && (has_small_state(facts) || bytes > MOST_BYTES_OF_WORK) {
         return Err(Decline::new(better, extent));
     }
     let rows = floor_pow2(SLAB_BYTES / bytes).clamp(together, BLOCK);

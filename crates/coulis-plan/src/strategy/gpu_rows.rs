@@ -213,7 +213,7 @@ pub fn gathering_of_byte(facts: &Facts) -> i64 {
 }
 
 /// Whether states are small, so that threads have little to do beside reading.
-pub fn is_light(facts: &Facts) -> bool {
+pub fn has_small_state(facts: &Facts) -> bool {
     let reducer = &facts.spec.reducer;
     state_bytes(reducer) <= SMALL_STATE && reducer.fields.len() == 1
 }
@@ -257,7 +257,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let is_large = state >= LARGE_STATE;
     let n_threads = i64::from(facts.target.n_threads);
     let is_split = problem.n_outputs.saturating_mul(2) < n_threads / BLOCK;
-    let is_small = is_light(facts);
+    let is_small = has_small_state(facts);
     let of_long = match is_small {
         true => BLOCK_OF_LONG_AND_SMALL,
         false => facts.by_memory(BLOCK_OF_LONG_AND_SWIFT, BLOCK_OF_LONG),

@@ -3,7 +3,7 @@
 
 use super::gpu_rows::{
     BLOCK_OF_LONG, CROWD_OF_LARGE, FEWEST_WAVES, LARGE_STATE, LAST_BLOCK_BYTES, STATES_OF_BLOCK,
-    has_clusters, is_crowded, is_light, passes_caches,
+    has_clusters, has_small_state, is_crowded, passes_caches,
 };
 use super::{Facts, MOST_CHUNKS, calls_functions, ceil_div, floor_pow2, state_bytes};
 
@@ -68,7 +68,7 @@ pub fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64
     let are_wide = lanes < LEAST_LANES;
     // Threads have much to do for narrow elements, before what their blocks found comes together.
     let is_work = facts.is_narrow() && (is_crowded(facts) || facts.may_rewalk() && n_bytes == 1);
-    let gains = match (passes, is_light(facts)) {
+    let gains = match (passes, has_small_state(facts)) {
         (true, _) => !are_wide || has_clusters(facts) && state < LARGE_STATE,
         (false, true) => !facts.streams(),
         (false, false) => !facts.streams() && has_clusters(facts) && !is_work,
@@ -79,7 +79,7 @@ pub fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64
     let are_seen = passes && n_bytes == 1 && facts.may_rewalk();
     let has_room = are_seen && state <= STATE_OF_STEPS;
     let steps = |turns: i64| if has_room { turns.min(STEPS_OF_BYTES * at_once) } else { at_once };
-    let block = match (passes, is_light(facts)) {
+    let block = match (passes, has_small_state(facts)) {
         (true, _) if are_wide || are_seen => BLOCK_OF_WIDE,
         (false, true) => BLOCK_OF_SWEEP,
         _ => BLOCK_OF_STATES,
@@ -99,7 +99,7 @@ pub fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64
     let most = (bytes / state.max(1)).min(MOST_CHUNKS);
     let counts = facts.has_swift_memory() && state >= LARGE_STATE / 2;
     let of_state = if counts { PIECE_OF_SWIFT } else { PIECE_OF_STATE };
-    let least = match passes || is_light(facts) {
+    let least = match passes || has_small_state(facts) {
         true if are_seen => PIECE_OF_BYTES,
         true => LEAST_PIECE,
         false => LEAST_PIECE.max(state * of_state),
@@ -120,7 +120,7 @@ pub fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64
                 && (are_pairs || *unroll == at_once)
         };
         let unroll = [2, at_once].into_iter().find(suits)?;
-        let gains = facts.has_swift_memory() && !is_light(facts);
+        let gains = facts.has_swift_memory() && !has_small_state(facts);
         let together = if gains { floor_pow2(LEAST_TOGETHER / (words * word_bytes)).max(1) } else { 1 };
         let chunks = if outer % together == 0 { outer / together } else { outer };
         return Some(Sweep { threads: threads(unroll), unroll, chunks });

@@ -2,14 +2,12 @@
 
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 
-use super::access::WORD_BYTES;
+use super::access::{MEMORY_LINE_BYTES, WORD_BYTES};
 use super::gpu_steps::{Fold, split_turns, widest_access};
 use super::steps::same_axis;
 use super::{Decline, Facts, Sketch, ceil_div, gcd, state_bytes};
 use crate::constants::Constants;
 
-/// Bytes of a line of memory.
-const LINE_BYTES: i64 = 128;
 /// Fewest rows that are several joined.
 const FEWEST: i64 = 16;
 /// The part of the input's bytes that the partial states of rows that are joined take at most.
@@ -138,7 +136,7 @@ impl Row {
         }
         // Strips of whole lines begin where lines do, so that no line is read by two blocks; rows of few strips are read
         // nearly as one piece anyway.
-        let line = LINE_BYTES / widest;
+        let line = MEMORY_LINE_BYTES / widest;
         let of_lines = line / gcd(self.extent, line);
         let strips = ceil_div(self.extent * joined / lanes, 2 * i64::from(facts.target.warp));
         let is_light = facts.input_bytes() >= LARGE && state <= LIGHT_STATE;

@@ -9,7 +9,7 @@ use coulis_tensor::IterVar;
 
 use super::steps::{Site, place, split_vectors, stage_of, stream_results};
 use super::{
-    Decline, Facts, LINE_BYTES, Machine, NARROW, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions,
+    CACHE_LINE_BYTES, Decline, Facts, Machine, NARROW, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions,
     floor_pow2, gcd,
 };
 use crate::constants::{Constants, NEAR};
@@ -121,7 +121,7 @@ impl Facts<'_> {
             Machine::Loops => {
                 // Lines a stride apart share the sets of a cache whose ways are as long as a page.
                 let ways = (self.target.first_cache_bytes as i64 / PAGE_BYTES).max(1);
-                let held = ways * (PAGE_BYTES / gcd(stride, PAGE_BYTES).max(LINE_BYTES));
+                let held = ways * (PAGE_BYTES / gcd(stride, PAGE_BYTES).max(CACHE_LINE_BYTES));
                 (bytes >= PARALLEL_BYTES && 2 * last.extent > held, self.map_lanes())
             }
             Machine::Threads => {
