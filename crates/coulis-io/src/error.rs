@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use coulis_ir::{DType, counted};
+use coulis_ir::{DType, counted, quoted_names};
 
 use crate::array::ShapeError;
 use crate::storage::OutOfMemory;
@@ -112,7 +112,7 @@ pub enum ReadError {
         bits: u32,
     },
     /// A key that the file does not have.
-    #[error("`{}` has no member `{key}`; its members are {}", path.display(), list(keys))]
+    #[error("`{}` has no member `{key}`; its members are {}", path.display(), quoted_names(keys))]
     MissingKey {
         /// The path.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum ReadError {
         keys: Vec<String>,
     },
     /// Several members and no key.
-    #[error("`{}` has {} members and no key was given; its members are {}", path.display(), keys.len(), list(keys))]
+    #[error("`{}` has {} members and no key was given; its members are {}", path.display(), keys.len(), quoted_names(keys))]
     SeveralMembers {
         /// The path.
         path: PathBuf,
@@ -343,16 +343,6 @@ pub enum WriteError {
         /// The refusal.
         source: OutOfMemory,
     },
-}
-
-/// At most five names, then a count, so that a message stays readable.
-fn list(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(5).map(|name| format!("`{name}`")).collect();
-    match names.len() {
-        0 => "none".to_owned(),
-        1..=5 => shown.join(", "),
-        more => format!("{} and {} more", shown.join(", "), more - 5),
-    }
 }
 
 /// The system's words in our form, without the number.

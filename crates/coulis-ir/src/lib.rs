@@ -51,4 +51,4 @@ pub use stmt::{
 pub use target::{BlockLimits, Multiprocessor, Target, TargetKind};
 pub use var::{Var, VarId, VarKind};
 
-pub use coulis_layout::counted;
+pub use coulis_layout::{counted, quoted_names};

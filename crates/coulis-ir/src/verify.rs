@@ -43,6 +43,8 @@ mod witness;
 
 use std::collections::HashMap;
 
+use coulis_layout::counted;
+
 use crate::form::{Checked, Form};
 use crate::kernel::Kernel;
 use crate::print::{Notes, print_kernel_with_notes};
@@ -83,7 +85,7 @@ impl Fault {
 
 /// All faults of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{kernel}` has {} fault{}: {}", faults.len(), if faults.len() == 1 { "" } else { "s" }, first(faults))]
+#[error("kernel `{kernel}` has {}: {}", counted(faults.len(), "fault"), first(faults))]
 pub struct Faults {
     /// Kernel name.
     pub kernel: String,

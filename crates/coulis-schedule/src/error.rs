@@ -1,7 +1,7 @@
 //! Why a primitive or the building of a nest is refused. Each case names what was asked, what was found and what
 //! is legal now; a refused primitive leaves the schedule as it was.
 
-use coulis_ir::DType;
+use coulis_ir::{DType, quoted_names};
 use coulis_tensor::TensorError;
 
 use crate::thread_error::ThreadError;
@@ -19,7 +19,7 @@ pub enum ScheduleError {
     #[error(
         "tensor `{asked}` is none of this schedule, whose stage `{asked}` makes another one of that name; the stages \
          are {}",
-        list(legal)
+        quoted_names(legal)
     )]
     OtherTensor {
         /// The tensor's name.
@@ -28,7 +28,7 @@ pub enum ScheduleError {
         legal: Vec<String>,
     },
     /// No such stage.
-    #[error("there is no stage `{asked}`; the stages are {}", list(legal))]
+    #[error("there is no stage `{asked}`; the stages are {}", quoted_names(legal))]
     UnknownStage {
         /// The name asked for.
         asked: String,
@@ -38,7 +38,7 @@ pub enum ScheduleError {
     /// A stage that a primitive took away.
     #[error(
         "`{asked}` is no stage any more: {primitive} made it a part of `{into}`; the stages are {}",
-        list(legal)
+        quoted_names(legal)
     )]
     GoneStage {
         /// Its name.
@@ -74,7 +74,7 @@ pub enum ScheduleError {
     #[error(
         "{primitive}: `{axis}` is not an axis of `{stage}`{}; its axes are {}",
         namesake(axis, legal),
-        list(legal)
+        quoted_names(legal)
     )]
     ForeignAxis {
         /// The primitive.
@@ -87,7 +87,7 @@ pub enum ScheduleError {
         legal: Vec<String>,
     },
     /// An axis that has been replaced.
-    #[error("{primitive}: `{axis}` of `{stage}` {history}; the axes are now {}", list(legal))]
+    #[error("{primitive}: `{axis}` of `{stage}` {history}; the axes are now {}", quoted_names(legal))]
     NotALeaf {
         /// The primitive.
         primitive: &'static str,
@@ -103,7 +103,7 @@ pub enum ScheduleError {
     /// A data axis where a reduce axis is wanted, or the reverse.
     #[error(
         "{primitive} takes a {wanted} of `{stage}`, and `{axis}` is a {found}; legal are {}",
-        list(legal)
+        quoted_names(legal)
     )]
     WrongKind {
         /// The primitive.
@@ -160,7 +160,7 @@ pub enum ScheduleError {
     /// Axes that are not next to each other in that order.
     #[error(
         "fuse takes neighbours in loop order, and `{inner}` does not follow `{outer}` in `{stage}`; the order is {}",
-        list(legal)
+        quoted_names(legal)
     )]
     NotAdjacent {
         /// The stage.
@@ -211,7 +211,7 @@ pub enum ScheduleError {
     /// Something that outputs cannot be.
     #[error(
         "{primitive}: `{stage}` is an output, and outputs are computed at the root; legal are {}",
-        list(legal)
+        quoted_names(legal)
     )]
     Output {
         /// The primitive.
@@ -295,7 +295,7 @@ pub enum ScheduleError {
     /// A rewrite of a stage whose axes hold other stages.
     #[error(
         "{primitive}: {} is computed at axes of `{stage}`, which this replaces; do this first",
-        list(attached)
+        quoted_names(attached)
     )]
     HoldsStages {
         /// The primitive.
@@ -318,7 +318,7 @@ pub enum ScheduleError {
     /// A stage to be computed at a stage that does not use it, or before it exists.
     #[error(
         "compute_at: {consumer} reads `{stage}` outside the loop `{axis}` of `{parent}`; legal parents hold all of {}",
-        list(consumers)
+        quoted_names(consumers)
     )]
     OutsideConsumers {
         /// The stage.
@@ -408,7 +408,7 @@ pub enum ScheduleError {
         extent: String,
     },
     /// A tensor that a stage does not read.
-    #[error("{primitive}: `{reader}` does not read `{tensor}`; its readers are {}", list(legal))]
+    #[error("{primitive}: `{reader}` does not read `{tensor}`; its readers are {}", quoted_names(legal))]
     NotAReader {
         /// The primitive.
         primitive: &'static str,
@@ -420,7 +420,10 @@ pub enum ScheduleError {
         legal: Vec<String>,
     },
     /// A copy that no stage would read.
-    #[error("{primitive} of `{tensor}` takes at least one reader, got none; its readers are {}", list(legal))]
+    #[error(
+        "{primitive} of `{tensor}` takes at least one reader, got none; its readers are {}",
+        quoted_names(legal)
+    )]
     NoReaders {
         /// The primitive.
         primitive: &'static str,
@@ -438,7 +441,7 @@ pub enum ScheduleError {
         tensor: String,
     },
     /// A scope name.
-    #[error("there is no scope `{found}`; the scopes are {}", list(legal))]
+    #[error("there is no scope `{found}`; the scopes are {}", quoted_names(legal))]
     UnknownScope {
         /// The name given.
         found: String,
@@ -446,7 +449,7 @@ pub enum ScheduleError {
         legal: Vec<String>,
     },
     /// A scope that results of a stage do not live in.
-    #[error("results of a stage in {found} memory are not supported; legal are {}", list(legal))]
+    #[error("results of a stage in {found} memory are not supported; legal are {}", quoted_names(legal))]
     ScopeOfStage {
         /// The scope asked for.
         found: &'static str,
@@ -548,15 +551,5 @@ fn namesake(axis: &str, legal: &[String]) -> String {
 
 /// Names the stages whose operations count for their reader.
 fn with_inlined(inlined: &[String]) -> String {
-    if inlined.is_empty() { String::new() } else { format!(" with {} inlined", list(inlined)) }
-}
-
-/// At most five names, quoted.
-fn list(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().take(5).map(|n| format!("`{n}`")).collect();
-    match (quoted.is_empty(), names.len() > 5) {
-        (true, _) => "none".to_owned(),
-        (false, true) => format!("{}, …", quoted.join(", ")),
-        (false, false) => quoted.join(", "),
-    }
+    if inlined.is_empty() { String::new() } else { format!(" with {} inlined", quoted_names(inlined)) }
 }

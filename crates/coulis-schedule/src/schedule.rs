@@ -207,6 +207,14 @@ impl Schedule {
         StageId(self.next_id)
     }
 
+    /// The name, with as many times `.d` behind it as leave it to no other stage.
+    pub(crate) fn free_name(&self, mut name: String) -> String {
+        while self.stages.iter().any(|stage| stage.name == name) {
+            name.push_str(".d");
+        }
+        name
+    }
+
     /// Takes a stage away that is a part of another one now.
     pub(crate) fn take_away(&mut self, id: StageId, primitive: &'static str, into: StageId) {
         let name = self.stage_name(id);

@@ -1,6 +1,6 @@
 //! What can be wrong with a tensor expression. Every case is found when the expression is built.
 
-use coulis_ir::{DType, Ty, counted};
+use coulis_ir::{DType, Ty, counted, quoted_names};
 
 /// A mistake in a tensor expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -296,7 +296,7 @@ pub enum TensorError {
         buffer: String,
     },
     /// An input that the arguments do not list.
-    #[error("`{tensor}` is read and is not among the arguments; they are {}", list(args))]
+    #[error("`{tensor}` is read and is not among the arguments; they are {}", quoted_names(args))]
     MissingInput {
         /// The placeholder.
         tensor: String,
@@ -304,7 +304,7 @@ pub enum TensorError {
         args: Vec<String>,
     },
     /// An output that the arguments do not list.
-    #[error("output `{tensor}` is not among the arguments; they are {}", list(args))]
+    #[error("output `{tensor}` is not among the arguments; they are {}", quoted_names(args))]
     MissingOutput {
         /// The output.
         tensor: String,
@@ -332,9 +332,4 @@ pub enum TensorError {
     /// A program without outputs.
     #[error("a program has at least one output")]
     NoOutput,
-}
-
-fn list(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
-    if quoted.is_empty() { "none".to_owned() } else { quoted.join(", ") }
 }

@@ -42,7 +42,7 @@ pub enum TileError {
         types: String,
     },
     /// Sources or destinations in another number than the reducer asks for.
-    #[error("the reducer `{reducer}` takes {wanted} {what}{}, got {found}", if *wanted == 1 { "" } else { "s" })]
+    #[error("the reducer `{reducer}` takes {}, got {found}", counted(wanted, what))]
     Count {
         /// The reducer.
         reducer: String,

@@ -13,6 +13,7 @@ use std::fmt;
 
 use coulis_ir::visit::for_each_expr;
 use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Intrinsic, Lambda, Node, Reducer};
+use coulis_layout::counted;
 
 use crate::facts::Facts;
 
@@ -152,14 +153,14 @@ impl Accuracy {
 impl fmt::Display for Accuracy {
     /// `at most 3 additions in a chain, |error| <= 1.8e-7 * sum|x|`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counted = |n: u64, what: &str| format!("at most {n} {what}{}", if n == 1 { "" } else { "s" });
+        let at_most = |n: u64, what: &str| format!("at most {}", counted(n, what));
         let text = match self.rounding {
             Rounding::Exact => "exact".to_owned(),
-            Rounding::Sum { additions, .. } => format!("{} in a chain", counted(additions, "addition")),
-            Rounding::Product { multiplications, .. } => counted(multiplications, "multiplication"),
+            Rounding::Sum { additions, .. } => format!("{} in a chain", at_most(additions, "addition")),
+            Rounding::Product { multiplications, .. } => at_most(multiplications, "multiplication"),
             Rounding::Claimed(_) => "in any order".to_owned(),
             Rounding::Combinations { combinations } => {
-                format!("{} in a chain, each as it rounds", counted(combinations, "combination"))
+                format!("{} in a chain, each as it rounds", at_most(combinations, "combination"))
             }
         };
         f.write_str(&text)?;

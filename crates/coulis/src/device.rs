@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use coulis_ir::{Checked, Target};
+use coulis_ir::{Checked, Target, counted};
 use coulis_runtime::cuda::Driver;
 use coulis_runtime::{
     Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Elsewhere, Executable, Restored, RuntimeError, Sim,
@@ -254,9 +254,8 @@ pub fn check_report(report: Option<&SimReport>) -> Result<(), Error> {
 
 /// The error of a kernel in which violations were found.
 fn violated(report: &SimReport) -> Error {
-    let n = report.violations.len();
-    let plural = if n == 1 { "" } else { "s" };
-    let message = format!("the simulator finds {n} violation{plural} in kernel `{}`", report.kernel);
+    let found = counted(report.violations.len(), "violation");
+    let message = format!("the simulator finds {found} in kernel `{}`", report.kernel);
     let error = Error::user("sim/violation", message);
     let error = report.violations.iter().fold(error, |error, one| error.with_help(one.to_string()));
     error.with_help(report.listing.trim_end())

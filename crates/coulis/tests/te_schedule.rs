@@ -458,13 +458,15 @@ fn a_chain_of_inlined_stages_is_written_out_as_far_as_it_is_legal() {
     let s = inlined_chain(9);
     let f = build(&s, s.program().args(), "main").unwrap();
     assert_eq!(f.parameters().len(), 2);
-    for (stages, operations) in [(10, "177146"), (12, "1594322"), (60, "18446744073709551615")] {
+    for (stages, operations, more) in
+        [(10, "177146", 4), (12, "1594322", 6), (60, "18446744073709551615", 54)]
+    {
         let s = inlined_chain(stages);
         let error = build(&s, s.program().args(), "main").err().unwrap();
         assert_eq!(error.owner, Owner::User);
         let want = format!(
-            "an element of `T{stages}` takes {operations} operations with `T1`, `T2`, `T3`, `T4`, `T5`, … inlined, and \
-             legal are at most 100000; compute a part of them in a stage with loops of its own"
+            "an element of `T{stages}` takes {operations} operations with `T1`, `T2`, `T3`, `T4`, `T5` and {more} more \
+             inlined, and legal are at most 100000; compute a part of them in a stage with loops of its own"
         );
         assert_eq!(error.message, want);
     }

@@ -126,10 +126,7 @@ impl Primitive for CacheRead {
     }
 
     fn apply(self, schedule: &mut Schedule) -> Result<StageId, ScheduleError> {
-        let mut name = format!("{}.{}", self.tensor.name, self.scope.name());
-        while schedule.stages.iter().any(|s| s.name == name) {
-            name.push_str(".d");
-        }
+        let name = schedule.free_name(format!("{}.{}", self.tensor.name, self.scope.name()));
         let axes: Vec<IterVar> = self.tensor.shape.iter().enumerate().map(dimension_axis).collect();
         let read = self.tensor.at(axes.iter().map(IterVar::expr).collect::<Vec<_>>());
         let copy = Buffer::new(&name, self.tensor.dtype, self.tensor.shape.clone(), self.scope);

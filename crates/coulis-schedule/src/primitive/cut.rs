@@ -187,10 +187,7 @@ pub(super) fn part(
     id: StageId,
     part: &Part<'_>,
 ) -> Stage {
-    let mut name = format!("{}.{}", stage.name, part.suffix);
-    while schedule.stages.iter().any(|s| s.name == name) {
-        name.push_str(".d");
-    }
+    let name = schedule.free_name(format!("{}.{}", stage.name, part.suffix));
     let all = stage.axes.iter().chain(&reduction.axes);
     let vars: Vec<Var> = all.clone().map(|old| old.var().fresh()).collect();
     let mut map: Values = all.zip(&vars).map(|(old, var)| (old.var().clone(), var.expr())).collect();

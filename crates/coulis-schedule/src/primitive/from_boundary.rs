@@ -206,10 +206,7 @@ impl FromBoundary {
     /// The copy, and the readers that read it. `filled`: elements of a row of the copy, and what is behind a row's own.
     pub(crate) fn copied(self, schedule: &mut Schedule, filled: Option<(i64, Expr)>) -> StageId {
         let FromBoundary { cache: CacheRead { tensor, scope, readers }, lanes } = self;
-        let mut name = format!("{}.{}", tensor.name, scope.name());
-        while schedule.stages.iter().any(|s| s.name == name) {
-            name.push_str(".d");
-        }
+        let name = schedule.free_name(format!("{}.{}", tensor.name, scope.name()));
         let axes: Vec<IterVar> = tensor.shape.iter().enumerate().map(dimension_axis).collect();
         let Some((along, outer)) = axes.split_last() else { return schedule.fresh_id() };
         let outer: Vec<Expr> = outer.iter().map(IterVar::expr).collect();

@@ -167,10 +167,7 @@ impl Primitive for Rfactor {
         let rank = stage.axes.len() as i64;
         let at = if self.factor_axis < 0 { self.factor_axis + rank + 1 } else { self.factor_axis } as usize;
 
-        let mut name = format!("{}.rf", stage.name);
-        while schedule.stages.iter().any(|s| s.name == name) {
-            name.push_str(".d");
-        }
+        let name = schedule.free_name(format!("{}.rf", stage.name));
         let (axes, partial, renewed) =
             partial_reduction(stage, reduction, &self.axis, at, &schedule.analyzer());
         let shape: Vec<Expr> = axes.iter().filter_map(|a| a.dom().map(|(_, e)| e.clone())).collect();
