@@ -167,16 +167,11 @@ pub fn count(text: &str) -> Result<usize, ValueError> {
     text.parse().ok().filter(|&count| count > 0).ok_or_else(|| ValueError::Count { text: text.to_owned() })
 }
 
-/// Reads `auto`, `cpu`, `cuda` or `cuda:N`.
+/// Reads `auto`, `cpu`, `cuda` or `cuda:N`: there is one CPU, which has no number, and nothing that takes these words is simulated.
 pub fn device(text: &str) -> Result<DeviceChoice, ValueError> {
-    let unknown = || ValueError::Device { text: text.to_owned() };
-    match text.split_once(':') {
-        None if text == "auto" => Ok(DeviceChoice::Auto),
-        None if text == "cpu" => Ok(DeviceChoice::Cpu),
-        None if text == "cuda" => Ok(DeviceChoice::Cuda(0)),
-        Some(("cuda", number)) => Ok(DeviceChoice::Cuda(number.parse().map_err(|_| unknown())?)),
-        _ => Err(unknown()),
-    }
+    let is_refused = |found: &DeviceChoice| text == "cpu:0" || matches!(found, DeviceChoice::Sim { .. });
+    let found = DeviceChoice::named(text).filter(|found| !is_refused(found));
+    found.ok_or_else(|| ValueError::Device { text: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -228,7 +223,7 @@ mod tests {
     fn devices_are_named_with_or_without_a_number() {
         assert_eq!(device("cuda:3"), Ok(DeviceChoice::Cuda(3)));
         assert_eq!(device("cpu"), Ok(DeviceChoice::Cpu));
-        for wrong in ["gpu", "cuda:", "cuda:-1", "cpu:0", ""] {
+        for wrong in ["gpu", "cuda:", "cuda:-1", "cpu:0", "sim", ""] {
             let said = device(wrong).unwrap_err().to_string();
             assert_eq!(said, format!("unknown device `{wrong}`; legal are auto, cpu, cuda and cuda:N"));
         }

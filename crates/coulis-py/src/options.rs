@@ -253,20 +253,7 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
 
 /// The device that a word names.
 pub fn device_of(text: &str) -> PyResult<DeviceChoice> {
-    let number = |text: &str| text.parse().ok().map(DeviceChoice::Cuda);
-    let choice = match text.split_once(':') {
-        None => match text {
-            "auto" => Some(DeviceChoice::Auto),
-            "cpu" => Some(DeviceChoice::Cpu),
-            "cuda" => Some(DeviceChoice::Cuda(0)),
-            "sim" => Some(DeviceChoice::Sim { warp: 32, orders: 1 }),
-            _ => None,
-        },
-        Some(("cpu", "0")) => Some(DeviceChoice::Cpu),
-        Some(("cuda", digits)) => number(digits),
-        Some(_) => None,
-    };
-    choice.ok_or_else(|| {
+    DeviceChoice::named(text).ok_or_else(|| {
         PyValueError::new_err(format!(
             "there is no device `{text}`; legal are auto, cpu, cpu:0, cuda, cuda:N and sim"
         ))

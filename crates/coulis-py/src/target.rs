@@ -1,6 +1,6 @@
 //! Machines to build for, as callers name them: `cuda`, `cuda -arch=sm_90a`, `cpu`, `llvm`, `c`, `sim`, `sim64`.
 
-use coulis::{DeviceChoice, TargetChoice};
+use coulis::{DeviceChoice, SIM_WARP, TargetChoice};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -70,7 +70,7 @@ impl Target {
         let target = match kind {
             "cpu" | "llvm" | "c" => Target::Cpu,
             "cuda" => Target::Cuda(arch.clone()),
-            "sim" => Target::Sim(32),
+            "sim" => Target::Sim(SIM_WARP),
             "sim64" => Target::Sim(64),
             _ => {
                 let message =
@@ -91,7 +91,7 @@ impl Target {
         match self {
             Target::Cpu => "cpu",
             Target::Cuda(_) => "cuda",
-            Target::Sim(32) => "sim",
+            Target::Sim(SIM_WARP) => "sim",
             Target::Sim(_) => "sim64",
         }
     }

@@ -104,6 +104,8 @@ pub struct Options {
 impl Default for Options {
     /// Warps of 32 lanes, two orders, at most 2^33 statements, and the blocks of [`Target::simulated`].
     fn default() -> Options {
-        Options { warp: 32, warp_orders: 2, seed: 1, max_steps: 1 << 33, block: Target::simulated(32).block }
+        let warp = Target::LEAST_WARP;
+        let block = Target::simulated(warp).block;
+        Options { warp, warp_orders: 2, seed: 1, max_steps: 1 << 33, block }
     }
 }

@@ -51,7 +51,7 @@ pub use function::{Arguments, Called, CompileOptions, Function, InPlace, OnDevic
 pub use normalization::Normalize;
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use prologue::{Prologue, PrologueFn};
-pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request, Tuned};
+pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request, SIM_WARP, Tuned};
 pub use statistic::OwnReducer;
 pub use target::{DEFAULT_CUDA_ARCH, TargetChoice};
 pub use tile_reducer::tile_reducer;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use coulis_io::{Array, Scalar};
-use coulis_ir::{DType, NanPolicy};
+use coulis_ir::{DType, NanPolicy, Target};
 use coulis_plan::Order;
 use coulis_plan::tuned::Knob;
 
@@ -40,6 +40,23 @@ pub enum DeviceChoice {
         /// The architecture.
         arch: String,
     },
+}
+
+/// Lanes of a warp of the simulator where none are asked for.
+pub const SIM_WARP: u32 = Target::LEAST_WARP;
+
+impl DeviceChoice {
+    /// The device of a word: `auto`, `cpu` or `cpu:0`, `cuda` or `cuda:N`, or `sim`; `None` for any other. What some callers have no
+    /// use for, they refuse.
+    pub fn named(word: &str) -> Option<DeviceChoice> {
+        match word {
+            "auto" => Some(DeviceChoice::Auto),
+            "cpu" | "cpu:0" => Some(DeviceChoice::Cpu),
+            "cuda" => Some(DeviceChoice::Cuda(0)),
+            "sim" => Some(DeviceChoice::Sim { warp: SIM_WARP, orders: 1 }),
+            _ => word.strip_prefix("cuda:")?.parse().ok().map(DeviceChoice::Cuda),
+        }
+    }
 }
 
 /// Which parameters a plan has.
@@ -233,4 +250,19 @@ pub struct Outcome {
     pub axes: Vec<usize>,
     /// What the caller should know: no compiler found, say.
     pub notices: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DeviceChoice;
+
+    #[test]
+    fn a_word_names_a_device_or_none() {
+        assert_eq!(DeviceChoice::named("cpu:0"), Some(DeviceChoice::Cpu));
+        assert_eq!(DeviceChoice::named("cuda:12"), Some(DeviceChoice::Cuda(12)));
+        assert_eq!(DeviceChoice::named("sim"), Some(DeviceChoice::Sim { warp: 32, orders: 1 }));
+        for wrong in ["", "gpu", "cpu:1", "cuda:", "cuda:-1", "cuda:x", "sim:0", "auto:0", "Cpu"] {
+            assert_eq!(DeviceChoice::named(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use coulis::text::{one, read as read_text};
 use coulis::{
-    Arguments, Array, Called, CompileOptions, DeviceChoice, Error, Function, NamedArray, ReadOptions, Value,
-    check_mapped, read, write_npz,
+    Arguments, Array, Called, CompileOptions, DeviceChoice, Error, Function, NamedArray, ReadOptions,
+    SIM_WARP, Value, check_mapped, read, write_npz,
 };
 
 use crate::command::{Command, Entry};
@@ -93,7 +93,7 @@ fn run(args: &Args) -> Result<(), Failure> {
         Device::Cpu => DeviceChoice::Cpu,
         Device::Cuda => DeviceChoice::Cuda(0),
         Device::Sim => DeviceChoice::Sim {
-            warp: if args.warp_width.as_deref() == Some("64") { 64 } else { 32 },
+            warp: if args.warp_width.as_deref() == Some("64") { 64 } else { SIM_WARP },
             orders: args.warp_orders.unwrap_or(DEFAULT_ORDERS),
         },
     };
