@@ -15,7 +15,7 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::visit::{any_stmt, for_each_read, stmt_children, stmt_exprs};
 use coulis_ir::{Buffer, DType, Form, Intrinsic, Kernel, MemScope, Stmt, VarId};
 
-use crate::pass::{Context, LowerError, Pass};
+use crate::pass::{LowerError, Options, Pass};
 use crate::walk::map_children;
 
 /// The pass.
@@ -31,10 +31,10 @@ pub const PASS: Pass = Pass {
 const FEWEST: [usize; 2] = [4, 2];
 
 /// Finds extrema by pairs.
-pub fn pair_extrema(mut kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
+pub fn pair_extrema(mut kernel: Kernel, options: &Options) -> Result<Kernel, LowerError> {
     let has_steps =
         |body: &Stmt| any_stmt(body, &mut |stmt| Step::of(stmt).is_some_and(|step| step.takes.is_some()));
-    if !context.target.pairs_of_halves || context.simple_mode || !has_steps(&kernel.body) {
+    if !options.target.pairs_of_halves || options.simple_mode || !has_steps(&kernel.body) {
         return Ok(kernel);
     }
     let mut scan = Scan::default();
@@ -232,7 +232,7 @@ impl Scan {
         };
         let number = self.n_steps;
         if step.is_lanes() {
-            if step.element.lanes() % 2 == 0 {
+            if step.element.lanes().is_multiple_of(2) {
                 run.extremum = run.extremum.or(step.takes);
                 run.pairs.push((number, step.element.clone()));
                 self.open.push(run);

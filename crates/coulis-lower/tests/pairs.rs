@@ -8,7 +8,7 @@ use common::cpu;
 use coulis_ir::print::print_kernel;
 use coulis_ir::verify::verify;
 use coulis_ir::{Form, Kernel, Target};
-use coulis_lower::{Context, PASSES};
+use coulis_lower::{Options, PASSES};
 use coulis_script::parse_module;
 
 /// What another statistic does at each step.
@@ -49,7 +49,7 @@ fn paired(dtype: &str, lines: &[String], target: &Target) -> Vec<String> {
 #[track_caller]
 fn lines_after(kernel: Kernel, target: &Target) -> Vec<String> {
     let pass = PASSES.iter().find(|p| p.name == "pair_extrema").unwrap();
-    let kernel = (pass.run)(kernel, &Context { target, simple_mode: false }).unwrap();
+    let kernel = (pass.run)(kernel, &Options { target, simple_mode: false }).unwrap();
     let text = print_kernel(&kernel);
     verify(kernel).unwrap_or_else(|faults| panic!("{}", faults.listing));
     let body = text.lines().map(str::trim).skip_while(|l| !l.starts_with("a[0:8] = ")).skip(1);
