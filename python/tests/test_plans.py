@@ -253,6 +253,10 @@ def test_mistakes_in_the_functions_are_the_callers_exceptions():
 
     with pytest.raises(KeyError, match="mine"):
         coulis.reduce(X, coulis.reducer(combine=broken, identity=0, name="broken"))
+    for functions in [{"combine": lambda a, b: None}, {"combine": lambda a, b: a, "finish": lambda a: None}]:
+        words = f"`{list(functions)[-1]}` of reducer `none` is to give an expression or a number for each field, got NoneType"
+        with pytest.raises(TypeError, match=words):
+            coulis.reduce(X, coulis.reducer(identity=0, name="none", **functions))
     with pytest.raises(TypeError, match="takes 1 arguments"):
         coulis.reducer(combine=lambda a: a, identity=0, name="one")
     with pytest.raises(TypeError, match="a function"):

@@ -191,7 +191,7 @@ pub struct RequestArgs {
     /// Factor of the prior that is added: one for all, or op=X,...
     #[arg(long, value_name = "X|OP=X,...", value_parser = factors, allow_hyphen_values = true)]
     beta: Option<PerOp<f64>>,
-    /// The priors, by the name of the result that they are added to
+    /// The priors, by the name of the result that they are added to; a .npy holds that of the only one
     #[arg(long, value_name = "FILE.npz", requires = "beta")]
     prior: Option<PathBuf>,
     /// Where to run: auto (where the data lies, which for files is the CPU), cpu, cuda or cuda:N

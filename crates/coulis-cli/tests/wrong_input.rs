@@ -295,6 +295,18 @@ fn a_prior_needs_a_beta_and_a_result() {
         &["--beta", "1", "--prior", &priors],
         "error[reduce/prior]: a prior is given for `max`, which is no result; results are sum",
     );
+    let unnamed = folder.path("prior.npy");
+    assert_eq!(answer(&["reduce", IRIS, "--ops", "sum", "--out", &unnamed]), "");
+    // That of the only result.
+    let twice =
+        answer(&["reduce", IRIS, "--ops", "sum", "--beta", "1", "--prior", &unnamed, "--format", "csv"]);
+    let once = answer(&["reduce", IRIS, "--ops", "sum", "--alpha", "2", "--format", "csv"]);
+    assert_eq!(twice, once);
+    misused(
+        &["reduce", IRIS, "--ops", "sum,max", "--beta", "sum=1", "--prior", &unnamed],
+        "error[reduce/prior]: a prior is given without a name, as a .npy has none, of a call with several results; \
+         results are sum, max",
+    );
 }
 
 #[cfg(target_os = "linux")]

@@ -95,9 +95,9 @@ enum Fold {
     Pairs {
         /// The elements.
         elements: Expr,
-        /// Whether they are the first of their pair.
+        /// Whether the pair starts from them.
         is_first: bool,
-        /// What the state takes behind it, where it is the last of its pair.
+        /// How the state takes the pair, where they are the last that go into it.
         end: Option<End>,
     },
 }

@@ -16,7 +16,7 @@ use pyo3::types::PyTuple;
 use crate::array::dtype;
 use crate::constant::{check_constant, expr_fitted, fitted};
 use crate::error::{OrRaise, exception};
-use crate::expr::{expr_of, items_of, wrap};
+use crate::expr::{items_of, maybe_expr, wrap};
 
 /// Registers `Reducer`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -187,7 +187,10 @@ impl Functions {
         let combine = |a: &[Expr], b: &[Expr]| {
             let call = || {
                 let states = (symbolic(py, a, is_tuple)?, symbolic(py, b, is_tuple)?);
-                convert("combine", values(&self.combine.bind(py).call1(states)?)?)
+                convert(
+                    "combine",
+                    values(&self.combine.bind(py).call1(states)?, &format!("`combine` of reducer `{name}`"))?,
+                )
             };
             caught(call())
         };
@@ -196,7 +199,10 @@ impl Functions {
         };
         let finish = |s: &[Expr]| {
             let call = || match &self.finish {
-                Some(finish) => values(&finish.bind(py).call1((symbolic(py, s, is_tuple)?,))?),
+                Some(finish) => {
+                    let given = finish.bind(py).call1((symbolic(py, s, is_tuple)?,))?;
+                    values(&given, &format!("`finish` of reducer `{name}`"))
+                }
                 None => Ok(s.to_vec()),
             };
             caught(call())
@@ -223,7 +229,7 @@ impl Functions {
         let extra = (n_taken > n).then_some(position);
         let arguments = elements.iter().chain(extra).map(|e| Ok(wrap(py, e.clone())?.into_any()));
         let arguments: Vec<Bound<'_, PyAny>> = arguments.collect::<PyResult<_>>()?;
-        values(&lift.bind(py).call1(PyTuple::new(py, arguments)?)?)
+        values(&lift.bind(py).call1(PyTuple::new(py, arguments)?)?, &format!("`lift` of reducer `{name}`"))
     }
 }
 
@@ -237,7 +243,13 @@ fn symbolic<'py>(py: Python<'py>, state: &[Expr], is_tuple: bool) -> PyResult<Bo
     Ok(PyTuple::new(py, fields)?.into_any())
 }
 
-/// The expressions of a value, or of a tuple of values.
-fn values(given: &Bound<'_, PyAny>) -> PyResult<Vec<Expr>> {
-    items_of(given)?.iter().map(expr_of).collect()
+/// The expressions of a value, or of a tuple of values, that a function gives.
+fn values(given: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Expr>> {
+    let value = |item: &Bound<'_, PyAny>| {
+        let found = || item.get_type().name();
+        let wanted =
+            |found| format!("{function} is to give an expression or a number for each field, got {found}");
+        maybe_expr(item)?.map_or_else(|| Err(PyTypeError::new_err(wanted(found()?))), Ok)
+    };
+    items_of(given)?.iter().map(value).collect()
 }

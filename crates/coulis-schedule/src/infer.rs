@@ -139,13 +139,20 @@ fn check_memory(
         if attached && at.scope == MemScope::Global {
             return Err(ThreadError::GlobalInside { stage: name }.into());
         }
-        let fixed = attached && at.scope != MemScope::SharedDyn;
-        for axis in stage.axes.iter().filter(|_| fixed) {
+        // A launch asks for dynamic memory before its indices and loops have values.
+        let is_dynamic = at.scope == MemScope::SharedDyn;
+        let around = at.path.iter().map(|l| l.var.clone());
+        let around: Vec<Var> = around.chain(launches.of(at.root).iter().map(|i| i.var.clone())).collect();
+        for axis in stage.axes.iter().filter(|_| attached) {
             let extent = &at.domains[axis.var()].1;
-            if extent.as_int().is_none() {
+            let fits = if is_dynamic { !uses_any(extent, &around) } else { extent.as_int().is_some() };
+            if !fits {
                 let (axis, extent) = (stage.axis_name(axis), coulis_ir::print::print_expr(extent));
-                let scope = at.scope.name();
-                return Err(ThreadError::Size { stage: name, scope, axis, extent }.into());
+                let takes =
+                    if is_dynamic { "extents made of sizes of arguments" } else { "constant extents" };
+                return Err(
+                    ThreadError::Size { stage: name, scope: at.scope.name(), takes, axis, extent }.into()
+                );
             }
         }
     }

@@ -218,7 +218,7 @@ pub enum ThreadError {
     },
     /// Memory of a block or thread of unknown size.
     #[error(
-        "`{stage}` lives in {scope} memory, which takes constant extents, and needs {extent} elements along \
+        "`{stage}` lives in {scope} memory, which takes {takes}, and needs {extent} elements along \
          `{axis}`; attach it deeper, or split so that the part is constant"
     )]
     Size {
@@ -226,6 +226,8 @@ pub enum ThreadError {
         stage: String,
         /// The scope.
         scope: &'static str,
+        /// What its extents may be.
+        takes: &'static str,
         /// The dimension.
         axis: String,
         /// Its extent, as text.

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 
 use ThreadTag::{BlockX, BlockY, ClusterX, ClusterY, ThreadX, ThreadY, ThreadZ, VThread};
 use common::{check, refusal};
-use coulis_ir::{Claims, DType, Expr, MemScope, ThreadTag};
+use coulis_ir::{Claims, DType, Expr, MemScope, ThreadTag, Var};
 use coulis_schedule::{Arg, GridFinish, Schedule, Split, Step, build_nest};
 use coulis_tensor::{
     IterVar, Tensor, comm_reducer, compute, compute_axes, compute_tuple, placeholder, reduce_axis, sum, var,
@@ -259,6 +259,24 @@ fn memory_that_ends_before_it_is_read_or_has_no_known_size() {
     s.compute_at(&b, &c, &outer).expect("attached");
     let want = "`B` lives in shared memory, which takes constant extents, and needs (n + 3) // 4 elements along `i`; \
                 attach it deeper, or split so that the part is constant";
+    assert_eq!(built(&s), want);
+}
+
+#[test]
+fn dynamic_memory_whose_size_depends_on_an_index_of_the_launch() {
+    let n = var("n").expr();
+    let a = placeholder(from_ref(&n), DType::I32, "A").expect("a tensor");
+    let t = compute(from_ref(&n), "T", |i| a.at(i) + Expr::int(1)).expect("a tensor");
+    let read = |i: &[Var], at: usize| t.at([&i[at].expr().floordiv(Expr::int(1 + at as i32))]);
+    let u = compute(&[n.clone(), n], "U", |i| read(i, 0) + read(i, 1)).expect("a tensor");
+    let mut s = Schedule::new(from_ref(&u), &[a, u.clone()]).expect("a schedule");
+    let row = u.op().axes()[0].clone();
+    s.bind(&u, &row, BlockX).expect("bound");
+    s.compute_at(&t, &u, &row).expect("attached");
+    s.set_scope(&t, MemScope::SharedDyn).expect("dynamic");
+    let want = "`T` lives in shared.dyn memory, which takes extents made of sizes of arguments, and needs \
+                T.max(blockIdx_x, (n - 1) // 2) + 1 elements along `i`; attach it deeper, or split so that the part is \
+                constant";
     assert_eq!(built(&s), want);
 }
 

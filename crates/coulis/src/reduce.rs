@@ -560,9 +560,13 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
     let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
     let prepared = prepare(&infos, request)?;
     let Call { spec, names, .. } = &prepared.0.call;
-    if let Some(unknown) = request.prior.keys().find(|name| !names.contains(name)) {
-        let message =
-            format!("a prior is given for `{unknown}`, which is no result; results are {}", names.join(", "));
+    let fits = |name: &&String| names.contains(name) || name.is_empty() && names.len() == 1;
+    if let Some(unknown) = request.prior.keys().find(|name| !fits(name)) {
+        let found = match unknown.is_empty() {
+            true => "without a name, as a .npy has none, of a call with several results".to_owned(),
+            false => format!("for `{unknown}`, which is no result"),
+        };
+        let message = format!("a prior is given {found}; results are {}", names.join(", "));
         return Err(Error::user("reduce/prior", message));
     }
     let mut priors = Vec::new();

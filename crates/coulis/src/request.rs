@@ -110,7 +110,7 @@ pub struct Request {
     pub alpha: BTreeMap<String, f64>,
     /// Factor of the prior by op name; `""` names the default of all. 0 never reads the prior.
     pub beta: BTreeMap<String, f64>,
-    /// Priors by result name, for results whose beta is not 0.
+    /// Priors by result name, for results whose beta is not 0; `""` names that of the only one.
     pub prior: BTreeMap<String, Array>,
     /// CPU threads; `None` is all.
     pub threads: Option<usize>,

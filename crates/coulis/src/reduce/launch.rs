@@ -55,7 +55,8 @@ impl Prepared {
 
     /// The prior of an output, checked, in the order of the result.
     pub(super) fn prior(&self, request: &Request, name: &str, output: &OutputSpec) -> Result<Array, Error> {
-        let Some(prior) = request.prior.get(name) else {
+        let unnamed = || request.prior.get("").filter(|_| self.0.call.names.len() == 1);
+        let Some(prior) = request.prior.get(name).or_else(unnamed) else {
             let message = format!("beta of `{name}` is {}, and no prior of that name is given", output.beta);
             return Err(Error::user("reduce/prior", message));
         };
