@@ -58,6 +58,13 @@ pub struct Claims {
     pub idempotent: bool,
 }
 
+impl Claims {
+    /// Whether elements may be folded in any order and in any parts; others come one after another (contract N16).
+    pub const fn any_order(self) -> bool {
+        self.associative && self.commutative
+    }
+}
+
 /// How far a result may be from the exact one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ErrorBound {

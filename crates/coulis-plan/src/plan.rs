@@ -141,8 +141,7 @@ fn propose(strategy: &Strategy, facts: &Facts) -> Result<Sketch, Decline> {
 ///
 /// Errors: they are, and no plan of the target does.
 fn needs_order(spec: &Spec, target: &Target) -> Result<bool, PlanError> {
-    let claims = spec.reducer.claims;
-    if claims.associative && claims.commutative {
+    if spec.reducer.claims.any_order() {
         return Ok(false);
     }
     let refused = |why| Err(PlanError::Order { reducer: spec.reducer.name.clone(), why });

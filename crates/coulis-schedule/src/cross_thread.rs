@@ -330,7 +330,7 @@ impl Builder<'_> {
     fn check_together(&self, stage: &Stage, r: &Reduction) -> Result<(), ScheduleError> {
         let at = self.at(stage);
         let name = || self.schedule.stage_name(stage.id);
-        if !(r.claims.associative && r.claims.commutative) {
+        if !r.claims.any_order() {
             let (primitive, reducer) = ("bind", r.name.clone());
             return Err(ScheduleError::UnclaimedLaws { primitive, stage: name(), reducer });
         }

@@ -25,8 +25,7 @@ pub(crate) fn keep_order(schedule: &mut Schedule) -> Result<(), ScheduleError> {
         let Body::Reduce(r) = &stage.body else { continue };
         let is_spread = stage.leaves.iter().any(|l| stage.origin(l).reduce && stage.thread_of(l).is_some());
         let primitive = if is_spread { "bind" } else { "reorder" };
-        let in_any_order = r.claims.associative && r.claims.commutative;
-        if in_any_order || r.axes.is_empty() {
+        if r.claims.any_order() || r.axes.is_empty() {
             continue;
         }
         if !is_spread && ranges::is_ascending(stage, &stage.leaves) {

@@ -1,6 +1,6 @@
 //! Needs: what a variant asks of a call, each with a name, so that a refusal says what was wanted and what was found.
 
-use coulis_ir::{ExecScope, MemScope};
+use coulis_ir::{ExecScope, MemScope, Reducer};
 
 use crate::call::Operand;
 use crate::dispatch::Op;
@@ -283,6 +283,39 @@ pub const STAGING: Need = Need {
         }
     },
 };
+
+/// The reducer claims both laws: elements are folded in parts, and out of their order (contract N16).
+pub const ANY_ORDER: Need = Need {
+    name: "laws",
+    doc: "The reducer claims to be associative and commutative: elements are folded in parts, and out of their order.",
+    check: |facts| match facts.reducer.claims.any_order() {
+        true => Ok(()),
+        false => wanted("a reducer that is associative and commutative", claimed(facts.reducer)),
+    },
+};
+
+/// Elements are folded one after another; an old value stands before them, and is combined with their total by the
+/// associative law (contract N16).
+pub const OLD_VALUE: Need = Need {
+    name: "laws",
+    doc: "The reducer claims to be associative where an old value takes part, which is combined with the total; \
+          without both laws elements are folded in order.",
+    check: |facts| match facts.accum && !facts.reducer.claims.associative {
+        false => Ok(()),
+        true => wanted("a reducer that is associative for `accum=True`", claimed(facts.reducer)),
+    },
+};
+
+/// What a reducer claims of its laws, in words.
+pub(crate) fn claimed(reducer: &Reducer) -> String {
+    let laws = match (reducer.claims.associative, reducer.claims.commutative) {
+        (true, true) => "which claims both laws",
+        (true, false) => "which is associative alone",
+        (false, true) => "which is commutative alone",
+        (false, false) => "which claims neither law",
+    };
+    format!("`{}`, {laws}", reducer.name)
+}
 
 fn threads(n: u32) -> String {
     if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") }

@@ -3,7 +3,7 @@
 use coulis_ir::stmt::TileOp;
 use coulis_ir::{ExecScope, Site, Stmt, TileCall};
 use coulis_tile::{
-    Accuracy, Decline, Emitted, Need, Numerics, Op, Refusal, Steps, TileError, Variant, dispatch,
+    Accuracy, Decline, Emitted, Need, Numerics, Op, REDUCTIONS, Refusal, Steps, TileError, Variant, dispatch,
     explain_call,
 };
 
@@ -147,4 +147,11 @@ fn tile_5_11_the_search_goes_on_after_a_late_decline_and_the_table_says_why() {
         coulis_tile::variant::table(&rows[1..]),
         "  late  10  declined  luck: wanted another number, found 7\n  last   0  chosen"
     );
+}
+
+#[test]
+fn every_variant_that_combines_several_elements_looks_at_the_laws_of_the_reducer() {
+    let asks = |variant: &&&Variant| variant.needs.iter().any(|need| need.name == "laws");
+    let others: Vec<&str> = REDUCTIONS.iter().filter(|v| !asks(v)).map(|v| v.name).collect();
+    assert_eq!(others, ["alone"]);
 }

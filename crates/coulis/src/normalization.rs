@@ -197,7 +197,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
         .map(|(array, extra)| place(array, &extra.name, extra.along, name, &inputs[0].shape, &axes))
         .collect::<Result<_, _>>()?;
     let reducer = normalization.reducer.clone();
-    let any_order = reducer.claims.associative && reducer.claims.commutative && reducer.ignores_position();
+    let any_order = reducer.claims.any_order() && reducer.ignores_position();
     let mask = reduce::mask_of(request)?;
     let problem = Problem::of_map(folded, mask.as_ref(), &placed, named, request.order, !any_order)?;
     let outputs = vec![output(request, &normalization)?];

@@ -7,7 +7,6 @@ use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::rewrite_stmt;
 use coulis_ir::{Checked, Kernel, Stmt, Target};
 use coulis_lower::{Observer, Options, Pass};
-use coulis_reducers::accumulating;
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
 
@@ -62,20 +61,20 @@ pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
     })
 }
 
-/// The kernel with the reducers by which its tile calls fold: those of the names in them, and those that are written in
-/// them with the states of contract N4.
+/// The kernel with the reducers by which its tile calls fold: those that are written in them as they are to be folded, and
+/// those of the names in them.
 pub(crate) fn with_reducers(kernel: Kernel) -> Result<Kernel, Error> {
-    let named = coulis_lower::resolve_reducers(kernel, &crate::tile_reducer::tile_reducer)?;
-    let body = rewrite_stmt(named.body, &mut |_| None, &mut |stmt| {
+    let body = rewrite_stmt(kernel.body, &mut |_| None, &mut |stmt| {
         let Stmt::Tile(mut call) = stmt else { return stmt };
-        if let TileOp::ReduceBy { reducer, .. } = &mut call.op
-            && let Some(wide) = accumulating(reducer)
+        if let TileOp::ReduceBy { reducer, accum, .. } = &mut call.op
+            && let Some(folded) = crate::tile_reducer::written(reducer, *accum)
         {
-            **reducer = wide;
+            **reducer = folded;
         }
         Stmt::Tile(call)
     });
-    Ok(Kernel { body, ..named })
+    let written = Kernel { body, ..kernel };
+    Ok(coulis_lower::resolve_reducers(written, &crate::tile_reducer::tile_reducer)?)
 }
 
 /// Lowers a Tiled or Nest kernel, whose named reducers are those of the catalogue, and verifies the result.

@@ -14,7 +14,7 @@ use coulis_io::{Array, ShapeError, check_shape};
 use coulis_ir::args::ArrayInfo;
 use coulis_ir::eval::Value;
 use coulis_ir::expr::promoted_dtype;
-use coulis_ir::{Claims, DType, Expr, Lambda, NanPolicy, Reducer};
+use coulis_ir::{DType, Expr, Lambda, NanPolicy, Reducer};
 use coulis_plan::{OutputSpec, Problem, ResultForm, Spec};
 use coulis_reducers::{Normalization, Product};
 use coulis_runtime::Rates;
@@ -107,12 +107,12 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         }
         map
     });
-    let Claims { associative, commutative, .. } = product.reducer.claims;
-    let any_order = associative && commutative && product.parts.iter().all(|p| p.reducer.ignores_position());
+    let keeps_laws = product.reducer.claims.any_order();
+    let any_order = keeps_laws && product.parts.iter().all(|p| p.reducer.ignores_position());
     let mask = mask_of(request)?;
     let form = ResultForm { keepdims: request.keepdims, order: request.order };
     let mut problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), form, !any_order)?;
-    if associative && commutative {
+    if keeps_laws {
         problem = problem.for_vectors(!has_threads(request));
     }
     if any_order && has_threads(request) {

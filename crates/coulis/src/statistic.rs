@@ -101,7 +101,7 @@ impl PartialEq for OwnReducer {
 
 /// The reducer as it may be folded: one that claims to commute, but for which of equal values it keeps, is given the places of its
 /// elements, or loses the claim where that is no question of which one it keeps.
-fn told_apart(reducer: Reducer) -> Result<Reducer, ClaimError> {
+pub(crate) fn told_apart(reducer: Reducer) -> Result<Reducer, ClaimError> {
     if !reducer.claims.commutative || commutes_on_ties(&reducer, SEED)? {
         return Ok(reducer);
     }

@@ -288,8 +288,7 @@ fn begins_anywhere(facts: &Facts, extent: i64) -> Option<i64> {
     let map = spec.map.as_ref()?;
     let lanes = widest_access(facts);
     let is_alone = spec.n_read() == 1 && spec.inputs.len() == 1 && map.beside.is_empty();
-    let claims = &spec.reducer.claims;
-    let keeps_order = !(claims.associative && claims.commutative) || spec.reducer.step_needs_ascending;
+    let keeps_order = !spec.reducer.claims.any_order() || spec.reducer.step_needs_ascending;
     let writes_over = spec.outputs.iter().any(|output| output.beta != 0.0);
     if extent % lanes == 0 || spec.offset(0) % lanes != 0 || !is_alone || keeps_order || writes_over {
         return None;

@@ -201,8 +201,7 @@ fn gains_by_peeling(facts: &Facts, extent: i64) -> bool {
 pub fn may_peel(facts: &Facts) -> bool {
     let Spec { inputs, map, mask, reducer, .. } = facts.spec;
     let is_plain = map.is_none() && !mask && reducer.nan == NanPolicy::Propagate;
-    let claims = reducer.claims;
-    inputs.len() == 1 && is_plain && claims.associative && claims.commutative && facts.reads_elements()
+    inputs.len() == 1 && is_plain && reducer.claims.any_order() && facts.reads_elements()
 }
 
 /// Work that bringing states together may take for each byte of elements; see [`GATHERING`].

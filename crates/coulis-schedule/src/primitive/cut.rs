@@ -127,7 +127,7 @@ pub(super) fn foldable_in_parts<'a>(
     let stage = schedule.by_id(stage);
     let name = schedule.stage_name(stage.id);
     let reduction = stage.reduction_as_made(primitive, axis)?;
-    if !(reduction.claims.associative && reduction.claims.commutative) {
+    if !reduction.claims.any_order() {
         let reducer = reduction.name.clone();
         return Err(ScheduleError::UnclaimedLaws { primitive, stage: name, reducer });
     }

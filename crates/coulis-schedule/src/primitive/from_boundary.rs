@@ -168,7 +168,7 @@ impl FromBoundary {
                 return bad(name(), "readers", wanted, &format!("`{}`, which does", other.name()));
             }
             match &stage.body {
-                Body::Reduce(r) if !(r.claims.associative && r.claims.commutative) => {
+                Body::Reduce(r) if !r.claims.any_order() => {
                     let reducer = r.name.clone();
                     return Err(ScheduleError::UnclaimedLaws { primitive, stage: name(), reducer });
                 }

@@ -126,8 +126,7 @@ impl Primitive for Rfactor {
             let reason = "it is fused with a data axis; fuse after factoring";
             return Err(ScheduleError::CannotFactor { stage: name, axis, reason });
         }
-        let claims = reduction.claims;
-        if !(claims.associative && claims.commutative) && reduction.in_any_order().is_none() {
+        if !reduction.claims.any_order() && reduction.in_any_order().is_none() {
             let (primitive, reducer) = ("rfactor", reduction.name.clone());
             return Err(ScheduleError::UnclaimedLaws { primitive, stage: name, reducer });
         }

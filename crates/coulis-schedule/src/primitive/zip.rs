@@ -153,7 +153,7 @@ impl Primitive for Zip {
         let Some((other, of_other)) = plain_fold(second) else {
             return bad("second", wanted, second, "another stage");
         };
-        if !(reduction.claims.associative && reduction.claims.commutative) {
+        if !reduction.claims.any_order() {
             let (primitive, reducer) = ("zip", reduction.name.clone());
             let stage = schedule.stage_name(stage.id);
             return Err(ScheduleError::UnclaimedLaws { primitive, stage, reducer });

@@ -15,7 +15,8 @@ use crate::block::{constant, scaled};
 use crate::call::{Cluster, Operand};
 use crate::facts::Facts;
 use crate::need::{
-    ALL_THREADS, NO_LANES, NO_THREAD_REDUCE, Need, ONE_WRITER, SHUFFLES, SIZES, THREADS, wanted,
+    ALL_THREADS, NO_LANES, NO_THREAD_REDUCE, Need, OLD_VALUE, ONE_WRITER, SHUFFLES, SIZES, THREADS, claimed,
+    wanted,
 };
 use crate::overlap::APART;
 use crate::reduce::cooperative::{self, Fold};
@@ -36,6 +37,7 @@ pub const VARIANT: Variant = Variant {
         &SCOPE,
         &CLUSTERS,
         &OPERANDS,
+        &PARTS,
         &NO_LANES,
         &NO_THREAD_REDUCE,
         &ALL_THREADS,
@@ -146,6 +148,22 @@ const OPERANDS: Need = Need {
             }
         }
         Ok(())
+    },
+};
+
+/// The parts of the blocks follow one another, and are combined in order.
+const PARTS: Need = Need {
+    name: "laws",
+    doc: "The reducer claims to be associative where there are several blocks, or an old value takes part: states of \
+          parts that follow one another are combined in order.",
+    check: |facts| {
+        let n_blocks = facts.cluster.as_ref().map_or(1, |cluster| cluster.blocks.n_threads());
+        match n_blocks > 1 && !facts.reducer.claims.associative {
+            false => (OLD_VALUE.check)(facts),
+            true => {
+                wanted("a reducer that is associative for parts of several blocks", claimed(facts.reducer))
+            }
+        }
     },
 };
 

@@ -3,19 +3,20 @@
 //! The threads are `parts * rows * lanes`: `rows` outputs are folded at once, each by `lanes` neighbouring lanes of a
 //! warp in `parts` sets. Lanes fold by shuffles; sets through shared memory, in one step more. Threads that are too many
 //! do nothing. Where neighbouring outputs are neighbours in memory, each lane has an output of its own: then no
-//! shuffles are needed, and lanes that read one row read different banks.
+//! shuffles are needed, and lanes that read one row read different banks. The same goes for reducers that claim less than
+//! both laws, whose elements one lane folds in order (contract N16).
 //!
 //! Source: seed 000, which has one set and up to 32 lanes an output whatever the number of outputs, and threads in
 //! multiples of the lanes.
 
-use coulis_ir::{Buffer, DType, Element, ExecScope, Expr, MemScope, Stmt};
+use coulis_ir::{Buffer, Claims, DType, Element, ExecScope, Expr, MemScope, Stmt};
 
 use crate::block::{constant, scaled};
 use crate::facts::Facts;
 use crate::groups::Digit;
 use crate::need::{
-    ALL_THREADS, BARRIER, NO_LANES, NO_THREAD_REDUCE, Need, ONE_WRITER, SHUFFLES, SIZES, STAGING, THREADS,
-    WITHIN_BLOCK,
+    ALL_THREADS, BARRIER, NO_LANES, NO_THREAD_REDUCE, Need, OLD_VALUE, ONE_WRITER, SHUFFLES, SIZES, STAGING,
+    THREADS, WITHIN_BLOCK,
 };
 use crate::overlap::APART;
 use crate::reduce::lanes::{Lanes, mask_below};
@@ -27,7 +28,7 @@ use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal};
 
 /// What a fold by the threads of a scope needs, in addition to what its variant says of the operands.
-pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 12] {
+pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 13] {
     [
         &THREADS,
         &WITHIN_BLOCK,
@@ -36,6 +37,7 @@ pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 12] {
         &NO_THREAD_REDUCE,
         &ALL_THREADS,
         &SIZES,
+        &OLD_VALUE,
         &APART,
         &ONE_WRITER,
         &BARRIER,
@@ -47,7 +49,8 @@ pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 12] {
 /// How such a fold rounds.
 pub(crate) const NUMERICS: Numerics = Numerics {
     flushes_where_allowed: false,
-    order: "each lane every so many elements or vectors ascending, then lanes at doubling distances, then warps",
+    order: "each lane every so many elements or vectors ascending, then lanes at doubling distances, then warps; one \
+            lane all elements ascending where the reducer claims less than both laws",
     longest_chain: "`ceil(n / (lanes * sets)) - 1 + log2(lanes)` for `n` elements; of several sets, `ceil(sets / \
                     lanes) - 1 + ceil(log2(min(sets, lanes)))` more",
 };
@@ -75,7 +78,7 @@ impl Plan {
     /// The plan of a call for several threads, or what was found instead.
     pub fn of(facts: &Facts) -> Result<Plan, String> {
         let (walk, together) = (Walk::of(facts)?, facts.participants()?);
-        let plan = Plan::of_walk(&walk, together.n_threads, facts.target.warp);
+        let plan = Plan::of_walk(&walk, together.n_threads, facts.target.warp, facts.reducer.claims);
         let widest = facts.srcs.iter().map(|src| src.tile().dtype.bytes() as u32).max().unwrap_or(1);
         let mut vector = (VECTOR_BYTES / widest).max(1);
         // Every lane of a warp has as many whole vectors, all of one row.
@@ -92,16 +95,16 @@ impl Plan {
     }
 
     /// The plan for a walk by `n_threads` threads in warps of `warp` lanes, reading element by element.
-    fn of_walk(walk: &Walk, n_threads: u32, warp: u32) -> Plan {
+    fn of_walk(walk: &Walk, n_threads: u32, warp: u32, claims: Claims) -> Plan {
         let (n_outputs, n_elements) = (walk.n_outputs().max(1), walk.n_elements().max(1));
         let most = (1 << n_threads.ilog2()).min(warp);
         let across = walk.is_last_kept() && n_outputs >= most.div_ceil(2);
-        let lanes = if across { 1 } else { n_elements.next_power_of_two().min(most) };
+        let lanes = if across || !claims.any_order() { 1 } else { n_elements.next_power_of_two().min(most) };
         let slots = n_threads / lanes;
         // Sets begin at whole warps, so that no warp has lanes of two that part ways.
         let of_a_set = u64::from(n_outputs) * u64::from(lanes);
         let is_whole = of_a_set < u64::from(warp) || of_a_set.is_multiple_of(u64::from(warp));
-        let parts = if is_whole { slots / n_outputs } else { 1 };
+        let parts = if is_whole && claims.any_order() { slots / n_outputs } else { 1 };
         let parts = parts.min(n_elements / (lanes * FEWEST_A_PART)).max(1);
         match parts {
             1 => Plan {

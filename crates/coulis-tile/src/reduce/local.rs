@@ -12,7 +12,9 @@ use coulis_ir::{Element, ExecScope, Expr, MemScope, Stmt};
 use crate::block::constant;
 use crate::call::Operand;
 use crate::facts::Facts;
-use crate::need::{ALL_THREADS, NO_LANES, Need, SHUFFLES, SIZES, THREADS, WITHIN_BLOCK, wanted};
+use crate::need::{
+    ALL_THREADS, ANY_ORDER, NO_LANES, Need, OLD_VALUE, SHUFFLES, SIZES, THREADS, WITHIN_BLOCK, wanted,
+};
 use crate::overlap::APART;
 use crate::reduce::lanes::{Lanes, digit_of, mask_below};
 use crate::reduce::shuffle::received;
@@ -39,6 +41,7 @@ pub const VARIANT: Variant = Variant {
         &SIZES,
         &APART,
         &LAYOUTS,
+        &LAWS,
         &SHUFFLES,
     ],
     numerics: Numerics {
@@ -138,6 +141,17 @@ const LAYOUTS: Need = Need {
             Ok(_) => Ok(()),
             Err(found) => wanted("results where the layouts put what they are made of", found),
         }
+    },
+};
+
+/// Lanes that fold further do so out of the elements' order.
+const LAWS: Need = Need {
+    name: "laws",
+    doc: "The reducer claims to be associative and commutative where lanes fold further, out of the elements' order; a \
+          thread folds its registers in order.",
+    check: |facts| match View::of(facts) {
+        Ok(view) if !view.folds.is_empty() => (ANY_ORDER.check)(facts),
+        _ => (OLD_VALUE.check)(facts),
     },
 };
 

@@ -13,7 +13,7 @@ use coulis_ir::{Buffer, DType, ExecScope, Expr, Intrinsic, MemScope, Reducer, St
 
 use crate::block::constant;
 use crate::facts::{Facts, is_row_major};
-use crate::need::{Need, THREADS, wanted};
+use crate::need::{ANY_ORDER, Need, THREADS, wanted};
 use crate::reduce::state::State;
 use crate::reduce::view::View;
 use crate::reduce::walk::{Walk, affine, in_lanes, repeat};
@@ -27,7 +27,7 @@ pub const VARIANT: Variant = Variant {
     aliases: &[],
     doc: "threads find extrema of 16-bit floats, two elements an instruction",
     priority: 15,
-    needs: &[&THREADS, &ARCHITECTURE, &REDUCER, &RUNS],
+    needs: &[&THREADS, &ARCHITECTURE, &REDUCER, &ANY_ORDER, &RUNS],
     numerics: Numerics {
         flushes_where_allowed: false,
         order: "each thread its elements in up to eight places, then those, then as the variant that would take the \

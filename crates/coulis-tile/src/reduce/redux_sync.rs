@@ -13,7 +13,7 @@ use coulis_ir::{Atom, AtomCall, BinaryOp, Buffer, DType, ExecScope, Expr, Intrin
 
 use crate::facts::Facts;
 use crate::groups::Digit;
-use crate::need::{Need, THREADS, wanted};
+use crate::need::{ANY_ORDER, Need, THREADS, wanted};
 use crate::reduce::state::{at, register, set, value};
 use crate::reduce::view::View;
 use crate::reduce::{Instructions, cooperative, local, mixed, shared, warp_shuffle};
@@ -26,7 +26,7 @@ pub const VARIANT: Variant = Variant {
     aliases: &[],
     doc: "whole warps fold integers, and on sm_100a extrema of float32, by one instruction",
     priority: 25,
-    needs: &[&THREADS, &ARCHITECTURE, &REDUCER, &WHOLE_WARPS],
+    needs: &[&THREADS, &ARCHITECTURE, &REDUCER, &ANY_ORDER, &WHOLE_WARPS],
     numerics: Numerics {
         flushes_where_allowed: false,
         order: "each lane its elements ascending, then all lanes at once, then warps; exact",

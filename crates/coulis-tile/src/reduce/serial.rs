@@ -1,12 +1,13 @@
 //! `serial`: every thread writes its state to shared memory, and the first thread of each group folds all of its group.
 //!
-//! The last resort: slow, and the easiest to be sure of. It folds in the order of the reduced axes.
+//! The last resort: slow, and the easiest to be sure of. It folds in the order of the reduced axes, also by
+//! reducers that claim less than both laws.
 
 use coulis_ir::{Buffer, DType, Element, Expr, Stmt, SyncKind, Var};
 
 use crate::block::constant;
 use crate::facts::Facts;
-use crate::need::{SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
+use crate::need::{OLD_VALUE, SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
 use crate::reduce::own_element::OwnElement;
 use crate::reduce::state::store_all;
 use crate::reduce::{element, groups_of, shared_states};
@@ -19,7 +20,7 @@ pub const VARIANT: Variant = Variant {
     aliases: &[],
     doc: "one thread of each group folds what all wrote to shared memory",
     priority: 0,
-    needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SHARED_STATES],
+    needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &OLD_VALUE, &SHARED_STATES],
     numerics: Numerics {
         flushes_where_allowed: false,
         order: "ascending positions",

@@ -13,7 +13,7 @@ use coulis_ir::{Buffer, DType, Element, Expr, Stmt, SyncKind, Var};
 
 use crate::block::{constant, scaled};
 use crate::facts::Facts;
-use crate::need::{SEVERAL, SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
+use crate::need::{ANY_ORDER, SEVERAL, SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
 use crate::reduce::own_element::OwnElement;
 use crate::reduce::shuffle::is_long;
 use crate::reduce::state::{State, store_all};
@@ -27,7 +27,7 @@ pub const VARIANT: Variant = Variant {
     aliases: &[],
     doc: "groups of any size fold in shared memory, fewer at each step",
     priority: 10,
-    needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SEVERAL, &SHARED_STATES],
+    needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SEVERAL, &ANY_ORDER, &SHARED_STATES],
     numerics: Numerics {
         flushes_where_allowed: false,
         order: "a tree",

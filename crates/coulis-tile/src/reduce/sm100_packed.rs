@@ -15,7 +15,7 @@ use coulis_ir::{
 
 use crate::block::constant;
 use crate::facts::{Facts, finishes_nothing};
-use crate::need::{NO_LANES, NO_THREAD_REDUCE, Need, SIZES, wanted};
+use crate::need::{ANY_ORDER, NO_LANES, NO_THREAD_REDUCE, Need, SIZES, wanted};
 use crate::overlap::APART;
 use crate::reduce::state::lifts_nothing;
 use crate::reduce::walk::{Walk, affine, in_lanes, is_private, repeat};
@@ -33,6 +33,7 @@ pub const VARIANT: Variant = Variant {
         &REGISTERS,
         &ARCHITECTURE,
         &REDUCER,
+        &ANY_ORDER,
         &NO_LANES,
         &NO_THREAD_REDUCE,
         &SIZES,

@@ -11,7 +11,7 @@
 use coulis_ir::Stmt;
 
 use crate::facts::Facts;
-use crate::need::{CONSECUTIVE, SEVERAL, SHUFFLES, SPREAD, THREADS, WHOLE_GROUPS, WITHIN_WARPS};
+use crate::need::{ANY_ORDER, CONSECUTIVE, SEVERAL, SHUFFLES, SPREAD, THREADS, WHOLE_GROUPS, WITHIN_WARPS};
 use crate::reduce::groups_of;
 use crate::reduce::own_element::OwnElement;
 use crate::reduce::redux_sync::Redux;
@@ -26,7 +26,7 @@ pub const VARIANT: Variant = Variant {
     aliases: &[],
     doc: "groups within one warp fold by shuffles",
     priority: 20,
-    needs: &[&THREADS, &SPREAD, &WHOLE_GROUPS, &SEVERAL, &CONSECUTIVE, &WITHIN_WARPS, &SHUFFLES],
+    needs: &[&THREADS, &SPREAD, &WHOLE_GROUPS, &SEVERAL, &CONSECUTIVE, &WITHIN_WARPS, &ANY_ORDER, &SHUFFLES],
     numerics: Numerics {
         flushes_where_allowed: false,
         order: "a tree of halving distances",

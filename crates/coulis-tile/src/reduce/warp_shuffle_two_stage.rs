@@ -10,7 +10,7 @@ use coulis_ir::{Buffer, Element, Expr, Stmt, SyncKind};
 
 use crate::block::constant;
 use crate::facts::Facts;
-use crate::need::{CONSECUTIVE, SHUFFLES, SPREAD, THREADS, WHOLE_BLOCK, WHOLE_WARPS};
+use crate::need::{ANY_ORDER, CONSECUTIVE, SHUFFLES, SPREAD, THREADS, WHOLE_BLOCK, WHOLE_WARPS};
 use crate::reduce::own_element::OwnElement;
 use crate::reduce::shuffle::{ShuffleTree, mask_dtype, mask_of, received};
 use crate::reduce::state::{register, set, store_all, value};
@@ -24,7 +24,7 @@ pub const VARIANT: Variant = Variant {
     aliases: &[],
     doc: "groups of several whole warps fold by shuffles in each warp, then over the warps",
     priority: 20,
-    needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &CONSECUTIVE, &WHOLE_WARPS, &SHUFFLES],
+    needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &CONSECUTIVE, &WHOLE_WARPS, &ANY_ORDER, &SHUFFLES],
     numerics: Numerics {
         flushes_where_allowed: false,
         order: "a tree of halving distances, warps first",
