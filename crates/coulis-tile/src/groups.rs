@@ -84,7 +84,7 @@ impl Groups {
         no_offset
             && layout.axes().iter().all(|a| *a == axis)
             && shard == self.spatial
-            && replica.iter().all(|digit| self.reduce.iter().any(|own| within(digit, own)))
+            && joined(&replica).iter().all(|digit| joined(&self.reduce).iter().any(|own| within(digit, own)))
     }
 
     /// Members of a group.
@@ -141,6 +141,43 @@ impl Groups {
     }
 }
 
+/// The digits of a set of threads, innermost first, those that continue each other as one. Digits that name the same threads
+/// are the same then, however they were split and ordered.
+pub(crate) fn joined(digits: &[Digit]) -> Vec<Digit> {
+    let mut sorted = digits.to_vec();
+    sorted.sort_by_key(|d| d.stride);
+    let mut found: Vec<Digit> = Vec::new();
+    for digit in sorted {
+        match found.last_mut() {
+            Some(last) if last.stride * last.extent == digit.stride => last.extent *= digit.extent,
+            _ => found.push(digit),
+        }
+    }
+    found
+}
+
+/// What is left of the digits of a set of threads, of which each names another thread, innermost first, where those of a part of
+/// them are fixed. Both are split to where they meet.
+///
+/// # Errors
+/// A digit of the part that is none of the set.
+pub(crate) fn without(all: &[Digit], part: &[Digit]) -> Result<Vec<Digit>, Digit> {
+    let mut left = joined(all);
+    for digit in joined(part) {
+        let is_in = |own: &Digit| {
+            let inner = digit.stride / own.stride;
+            digit.stride.is_multiple_of(own.stride) && own.extent.is_multiple_of(inner * digit.extent)
+        };
+        let at = left.iter().position(is_in).ok_or(digit)?;
+        let own = left[at];
+        let inner = Digit { extent: digit.stride / own.stride, stride: own.stride };
+        let outer =
+            Digit { extent: own.extent / (inner.extent * digit.extent), stride: digit.stride * digit.extent };
+        left.splice(at..=at, [inner, outer].into_iter().filter(|rest| rest.extent > 1));
+    }
+    Ok(left)
+}
+
 /// Whether the values of `part` are some of those of `whole`.
 fn within(part: &Digit, whole: &Digit) -> bool {
     part.stride.is_multiple_of(whole.stride) && part.extent * (part.stride / whole.stride) <= whole.extent
@@ -179,6 +216,9 @@ mod tests {
         assert!(groups.gives_totals_to(&layout(&[(32, 16)], &[(16, 1)]), "tx"));
         assert!(groups.gives_totals_to(&layout(&[(32, 16)], &[]), "tx"));
         assert!(!groups.gives_totals_to(&layout(&[(16, 16)], &[(32, 1)]), "tx"));
+        // Members out of order, and totals for all of them by one digit.
+        let groups = Groups::of(&layout(&[(32, 16), (4, 1), (4, 4)], &[]), &[32, 4, 4], &[1, 2], "tx", 512);
+        assert!(groups.unwrap().gives_totals_to(&layout(&[(32, 16)], &[(16, 1)]), "tx"));
     }
 
     #[test]
@@ -193,6 +233,25 @@ mod tests {
         let groups = Groups::of(&layout(&[(4, 8), (8, 1)], &[]), &[4, 8], &[0, 1], "tx", 32).unwrap();
         assert_eq!(groups.reduce, [Digit { extent: 32, stride: 1 }]);
         assert_eq!(groups.count(), 1);
+    }
+
+    #[test]
+    fn digits_are_split_to_where_they_meet() {
+        let digits = |of: &[(u32, u32)]| -> Vec<Digit> {
+            of.iter().map(|&(extent, stride)| Digit { extent, stride }).collect()
+        };
+        let left = |all: &[(u32, u32)], part: &[(u32, u32)]| without(&digits(all), &digits(part));
+        let split = [(2, 16), (2, 4), (4, 1)];
+        for part in [&[(8, 1)][..], &[(2, 4), (4, 1)], &[(4, 1), (2, 4)], &[(2, 2), (2, 1), (2, 4)]] {
+            assert_eq!(left(&split, part), Ok(digits(&[(2, 16)])), "{part:?}");
+        }
+        assert_eq!(left(&split, &[]), Ok(digits(&[(8, 1), (2, 16)])));
+        assert_eq!(left(&[(32, 1)], &[(4, 2)]), Ok(digits(&[(2, 1), (4, 8)])));
+        assert_eq!(left(&[(24, 1)], &[(3, 1), (2, 12)]), Ok(digits(&[(4, 3)])));
+        // Digits of others, those over a gap, some values of one, and one twice.
+        for part in [&[(2, 8)][..], &[(16, 1)], &[(3, 1)], &[(2, 1), (2, 1)]] {
+            assert!(left(&split, part).is_err(), "{part:?}");
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub const VARIANT: Variant = Variant {
         ),
         (
             "destination's replica",
-            "who gets the result: all threads that folded, the first of them, or an element for each",
+            "who gets the result: all threads that folded, some of them, the first, or an element for each",
         ),
         (
             "`thread_reduce=`",

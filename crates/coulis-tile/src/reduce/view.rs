@@ -3,8 +3,9 @@
 //! Everything is read off the layouts. Elements of a source that share an output are in registers of one
 //! thread, which are folded there, and in threads that differ in digits of their number, which are folded
 //! lane by lane. The destination's layout must put every output where the source's puts its elements: the
-//! same threads, axis by axis and stride by stride. It may be replicated over the threads that folded, be in
-//! the first of them, or have an element for each of them along the reduced dimension.
+//! same threads, however either splits the digits of their numbers. It may be replicated over all or some of
+//! the threads that folded, be in the first of them, or have an element for each of them along the reduced
+//! dimension.
 //!
 //! Source: the views and the lane replicas of seed 001, which compare extents only, fold adjacent lanes whatever the
 //! layout says, and look past slices of threads.
@@ -15,7 +16,7 @@ use coulis_layout::{Iter, TileLayout, is_memory_axis, thread_axis_unit};
 use crate::block::constant;
 use crate::call::Operand;
 use crate::facts::Facts;
-use crate::groups::Digit;
+use crate::groups::{Digit, joined, without};
 use crate::reduce::lanes::digit_of;
 use crate::reduce::walk::{affine, digits, int};
 
@@ -31,23 +32,6 @@ impl Step {
         match self {
             Step::Threads(digit) => i64::from(digit.extent),
             Step::Registers { extent, .. } => extent,
-        }
-    }
-
-    /// The outer and the inner part, the inner one of `inner` steps.
-    fn cut(self, inner: i64) -> (Step, Step) {
-        match self {
-            Step::Threads(Digit { extent, stride }) => {
-                let n = inner as u32;
-                (
-                    Step::Threads(Digit { extent: extent / n, stride: stride * n }),
-                    Step::Threads(Digit { extent: n, stride }),
-                )
-            }
-            Step::Registers { extent, stride } => (
-                Step::Registers { extent: extent / inner, stride: stride * inner },
-                Step::Registers { extent: inner, stride },
-            ),
         }
     }
 }
@@ -102,7 +86,7 @@ pub(crate) struct View {
     pub dsts: Vec<Registers>,
     /// Digits of threads that fold together, innermost first.
     pub folds: Vec<Digit>,
-    /// Digits that are 0 in the threads that hold the outputs.
+    /// Digits that are 0 in the threads that hold the outputs, innermost first.
     pub first: Vec<Digit>,
     /// The first threads of the scope, which hold elements.
     pub n_threads: u32,
@@ -154,9 +138,9 @@ impl View {
         };
         for other in &srcs {
             let own = Folded::of(other, &facts.reduced, dst, &scope)?;
-            if threads(&own.spatial) != threads(&folded.spatial)
-                || own.reduced.iter().map(|s| s.extent()).ne(folded.reduced.iter().map(|s| s.extent()))
-                || threads(&own.reduced) != threads(&folded.reduced)
+            if places(&own.spatial) != places(&folded.spatial)
+                || places(&own.reduced) != places(&folded.reduced)
+                || joined(&other.replica) != joined(&src.replica)
             {
                 return Err("sources of different layouts".to_owned());
             }
@@ -167,7 +151,7 @@ impl View {
             let name = &operand.tile().name;
             let own = Held::of(part, src, &facts.reduced, &folded, &scope)
                 .map_err(|found| format!("`{name}`, {found}"))?;
-            let held = (own.kept.clone(), own.replica.clone());
+            let held = (joined(&own.kept), joined(&own.replica));
             if kept.as_ref().is_some_and(|first| *first != held) {
                 return Err("destinations of different layouts".to_owned());
             }
@@ -184,14 +168,16 @@ impl View {
         if facts.options.thread_reduce == Some(false) && kept.is_empty() && !reduced.is_empty() {
             return Err("lanes to fold in a call with `thread_reduce=False`".to_owned());
         }
-        plan.folds = joined(match whole {
-            true => reduced.clone(),
-            false => reduced.iter().filter(|d| !kept.contains(d)).copied().collect(),
-        });
-        let group: Vec<Digit> = reduced.iter().chain(&src.replica).copied().collect();
-        let holds: Vec<Digit> = kept.iter().chain(&replica).copied().collect();
-        plan.first = not_held(&group, &holds)?;
-        plan.n_threads = covered(&[threads(&folded.spatial), group].concat(), &scope)?;
+        let apart = |digit: Digit| {
+            format!("results for {} threads, {} apart, that do not fold together", digit.extent, digit.stride)
+        };
+        let group = [&reduced[..], &src.replica].concat();
+        plan.n_threads = covered(&[&threads(&folded.spatial)[..], &group].concat(), &scope)?;
+        plan.folds = match whole {
+            true => joined(&reduced),
+            false => without(&reduced, &kept).map_err(apart)?,
+        };
+        plan.first = without(&group, &[kept, replica].concat()).map_err(apart)?;
         scope.within_warps(&plan.folds, plan.n_threads)?;
         plan.stays_clear(facts)?;
         Ok(plan)
@@ -416,8 +402,7 @@ impl Held {
                 }
                 let own = threads(&scope.steps(&from[d])?);
                 if !steps.is_empty()
-                    && (steps.len() != threads(&steps).len()
-                        || joined(threads(&steps)) != joined(own.clone()))
+                    && (steps.len() != threads(&steps).len() || joined(&threads(&steps)) != joined(&own))
                 {
                     return Err(format!(
                         "whose dimension {d} is neither 1 nor an element for each thread that folds"
@@ -431,10 +416,9 @@ impl Held {
             if size(&dst.extents) != size(&folded.shape) {
                 return Err(format!("of {:?} for results of {:?}", dst.extents, folded.shape));
             }
-            let groups = dst.layout.group(&folded.shape).map_err(|e| e.to_string())?;
-            held.spatial = scope.steps(&groups.concat())?;
+            held.spatial = scope.steps(&dst.layout.shard)?;
         }
-        match same_places(&folded.spatial, &held.spatial) {
+        match places(&folded.spatial) == places(&held.spatial) {
             true => Ok(held),
             false => {
                 Err(format!("whose `{}` puts results in other threads than `{}`", dst.layout, src.layout))
@@ -443,32 +427,21 @@ impl Held {
     }
 }
 
-/// Whether both put each element in the same thread, and registers follow one another alike.
-fn same_places(a: &[Step], b: &[Step]) -> bool {
-    let (mut a, mut b) = (a.to_vec(), b.to_vec());
-    loop {
-        let (Some(left), Some(right)) = (a.pop(), b.pop()) else { return a.is_empty() && b.is_empty() };
-        let n = left.extent().min(right.extent());
-        if left.extent() % n != 0 || right.extent() % n != 0 {
-            return false;
-        }
-        let cut = |step: Step, rest: &mut Vec<Step>| {
-            let (outer, inner) = step.cut(n);
-            if outer.extent() > 1 {
-                rest.push(outer);
-            }
-            inner
+/// In which thread each element is: extents and strides, outermost first, of stride 0 along registers, and with what
+/// continues each other as one. Steps that put each element in the same thread have the same places, however they are split.
+fn places(steps: &[Step]) -> Vec<(i64, i64)> {
+    let mut found: Vec<(i64, i64)> = Vec::new();
+    for step in steps {
+        let (extent, stride) = match step {
+            Step::Threads(digit) => (i64::from(digit.extent), i64::from(digit.stride)),
+            Step::Registers { extent, .. } => (*extent, 0),
         };
-        match (cut(left, &mut a), cut(right, &mut b)) {
-            (Step::Threads(x), Step::Threads(y)) if x == y => {}
-            (Step::Registers { .. }, Step::Registers { .. }) => {}
-            _ => return false,
-        }
-        // What is left over of a popped pair must come up on both sides.
-        if a.is_empty() != b.is_empty() {
-            return false;
+        match found.last_mut() {
+            Some(outer) if outer.1 == extent * stride => *outer = (outer.0 * extent, stride),
+            _ => found.push((extent, stride)),
         }
     }
+    found
 }
 
 fn threads(steps: &[Step]) -> Vec<Digit> {
@@ -489,33 +462,6 @@ fn own_registers(steps: &[Step]) -> Vec<(i64, i64)> {
 
 fn registers(steps: &[Step]) -> u32 {
     own_registers(steps).iter().map(|s| s.0 as u32).product()
-}
-
-/// The digits by stride, those that continue each other as one.
-fn joined(mut digits: Vec<Digit>) -> Vec<Digit> {
-    digits.sort_by_key(|d| d.stride);
-    let mut found: Vec<Digit> = Vec::new();
-    for digit in digits {
-        match found.last_mut() {
-            Some(last) if last.stride * last.extent == digit.stride => last.extent *= digit.extent,
-            _ => found.push(digit),
-        }
-    }
-    found
-}
-
-/// The digits of a group by which threads that hold a destination's element do not differ.
-fn not_held(group: &[Digit], holds: &[Digit]) -> Result<Vec<Digit>, String> {
-    if joined(group.to_vec()) == joined(holds.to_vec()) {
-        return Ok(Vec::new());
-    }
-    if let Some(other) = holds.iter().find(|d| !group.contains(d) && !joined(group.to_vec()).contains(d)) {
-        return Err(format!(
-            "results for {} threads, {} apart, that do not fold together",
-            other.extent, other.stride
-        ));
-    }
-    Ok(group.iter().filter(|d| !holds.contains(d)).copied().collect())
 }
 
 /// Number of the scope's threads that hold elements: the first ones, each once.

@@ -9,6 +9,7 @@ mod build;
 mod cases;
 mod catalogue;
 mod clusters;
+mod digits;
 mod forced;
 #[path = "../common/gpu.rs"]
 mod gpu;

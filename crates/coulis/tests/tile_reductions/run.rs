@@ -184,8 +184,15 @@ pub fn measured(program: &Program, variant: &str, target: &Target) -> Vec<f64> {
 /// Runs one variant, which has to accept.
 #[track_caller]
 pub fn check_variant(program: &Program, variant: &str, target: &Target) {
-    let kernel = lowered(program, Some(variant), target).unwrap_or_else(|e| panic!("{e:?}"));
+    check_accepted(program, variant, target).unwrap_or_else(|e| panic!("{e:?}"));
+}
+
+/// Runs one variant, where it accepts.
+#[track_caller]
+pub fn check_accepted(program: &Program, variant: &str, target: &Target) -> Result<(), Refused> {
+    let kernel = lowered(program, Some(variant), target)?;
     simulate(program, &kernel, target.warp, variant);
+    Ok(())
 }
 
 /// Whether the simulator is left out, which has run the programs already: for runs under a tool that slows them down.
