@@ -302,7 +302,7 @@ fn a_prior_needs_a_beta_and_a_result() {
         answer(&["reduce", IRIS, "--ops", "sum", "--beta", "1", "--prior", &unnamed, "--format", "csv"]);
     let once = answer(&["reduce", IRIS, "--ops", "sum", "--alpha", "2", "--format", "csv"]);
     assert_eq!(twice, once);
-    misused(
+    refused(
         &["reduce", IRIS, "--ops", "sum,max", "--beta", "sum=1", "--prior", &unnamed],
         "error[reduce/prior]: a prior is given without a name, as a .npy has none, of a call with several results; \
          results are sum, max",

@@ -9,7 +9,7 @@
 //! Everything else of a call, who folds what and where results go, is that of the variant that would take it
 //! otherwise: `local`, `shared` or `mixed`. Source: PTX ISA, `max.NaN.f16x2`, `max.NaN.bf16x2`.
 
-use coulis_ir::{Buffer, DType, ExecScope, Expr, Intrinsic, MemScope, Reducer, Stmt, Var};
+use coulis_ir::{Buffer, DType, ExecScope, Expr, Intrinsic, MemScope, Reducer, Stmt, TargetKind, Var};
 
 use crate::block::constant;
 use crate::facts::{Facts, is_row_major};
@@ -58,7 +58,7 @@ const FEWEST_ELEMENTS: u32 = 4;
 const ARCHITECTURE: Need = Need {
     name: "architecture",
     doc: "The machine has the instruction: sm_80 or later.",
-    check: |facts| match facts.target.pairs_of_halves {
+    check: |facts| match facts.target.kind == TargetKind::Cuda && facts.target.arch.starts_with("sm_") {
         true => Ok(()),
         false => wanted("sm_80 or later", facts.target.arch.as_str()),
     },
