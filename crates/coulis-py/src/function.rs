@@ -255,9 +255,9 @@ impl Function {
                 arguments.len()
             )));
         }
-        for (arg, facts) in args.iter().zip(parameters) {
+        for ((arg, argument), facts) in args.iter().zip(&arguments).zip(parameters) {
             let given = unwrapped(&arg)?.0;
-            if facts.is_written && !shares_memory(&given)? {
+            if facts.is_written && matches!(argument, Argument::Array(_)) && !shares_memory(&given)? {
                 let kind = match given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
                     true => "lists are".to_owned(),
                     false => format!("an object of type `{}` is", given.get_type().name()?),
