@@ -165,6 +165,7 @@ impl Scan {
                     self.counts(stmt);
                 }
             },
+            // Steps within are as often as loops and branches say, so that none is of a run outside of them.
             _ => {
                 self.close_all();
                 for child in stmt_children(stmt) {
