@@ -11,11 +11,12 @@ impl Spec {
     pub fn array_infos(&self) -> Vec<ArrayInfo> {
         let beside = self.map.iter().flat_map(|map| map.beside.iter().copied());
         let dtypes = self.inputs.iter().copied().chain(self.mask.then_some(DType::Bool));
+        let dims = self.problem.given_dims();
         dtypes
             .chain(beside)
             .enumerate()
             .map(|(array, dtype)| {
-                let (dims, parts) = (&self.problem.dims, &self.problem.parts[array]);
+                let parts = &self.problem.parts[array];
                 let whole = dims.len() - usize::from(!parts.is_empty());
                 let own = dims[..whole].iter().map(|d| (d.extent, d.strides[array]));
                 let (mut shape, strides): (Vec<i64>, Vec<i64>) =

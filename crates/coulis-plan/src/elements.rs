@@ -23,8 +23,8 @@ pub(crate) struct Elements<'a> {
     pub offsets: &'a [i64],
     /// Which elements take part.
     pub mask: Option<&'a Tensor>,
-    /// The dimensions of these, in their order.
-    pub of: &'a [usize],
+    /// The dimensions of each of these, and then of the mask, in their order.
+    pub of: &'a [Vec<usize>],
     /// What the innermost of them is to each, and then to the mask; nothing where it is one to all.
     pub parts: &'a [Vec<Part>],
 }
@@ -49,7 +49,7 @@ impl Elements<'_> {
 
     /// Where one element is in an array, in whose dimensions the innermost one may be several.
     fn place(&self, array: usize, index: &[Expr]) -> Vec<Expr> {
-        let mut own: Vec<Expr> = self.of.iter().map(|&d| index[d].clone()).collect();
+        let mut own: Vec<Expr> = self.of[array].iter().map(|&d| index[d].clone()).collect();
         if let Some(parts) = self.parts.get(array).filter(|parts| !parts.is_empty())
             && let Some(step) = own.pop()
         {

@@ -6,6 +6,7 @@ mod call_arrays;
 pub mod constants;
 pub mod counts;
 mod elements;
+pub mod in_order;
 pub mod one_piece;
 pub mod order;
 pub mod plan;

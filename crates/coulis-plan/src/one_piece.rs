@@ -37,7 +37,7 @@ impl Problem {
             pair[0].strides[array] == pair[1].strides[array].wrapping_mul(pair[1].extent)
         };
         let (Some(inner), n_arrays) = (self.dims.last(), self.parts.len()) else { return self };
-        if !inner.is_reduced() || inner.strides[0] != 1 {
+        if !inner.is_reduced() || inner.strides[0] != 1 || self.has_copies() {
             return self;
         }
         let is_one = |pair: &&[Dim]| pair[0].is_reduced() && chains(0, pair);
@@ -75,7 +75,7 @@ impl Problem {
 }
 
 /// What dimensions that are one are to an array: neighbours that chain in it as one, and without those that it does not move along.
-fn parts(piece: &[Dim], array: usize) -> Vec<Part> {
+pub(crate) fn parts(piece: &[Dim], array: usize) -> Vec<Part> {
     let (mut every, mut parts) = (1, Vec::<Part>::new());
     for dim in piece.iter().rev() {
         let stride = dim.strides[array];

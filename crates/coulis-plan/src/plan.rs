@@ -6,7 +6,7 @@ use coulis_tensor::TensorError;
 
 use crate::program::{Spec, Statement, build};
 use crate::room::{Room, fits};
-use crate::strategy::{Decline, Facts, Machine, STRATEGIES, Sketch, Strategy, map_after};
+use crate::strategy::{Decline, Facts, Machine, STRATEGIES, Sketch, Strategy, copy_in_order, map_after};
 
 /// A strategy that was taken, with what it decided.
 pub struct Choice {
@@ -134,7 +134,7 @@ fn propose(strategy: &Strategy, facts: &Facts) -> Result<Sketch, Decline> {
     if problem.n_outputs.min(problem.reduce_len) == 0 && last.is_some_and(|last| last.name != strategy.name) {
         return Err(Decline::new("at least one element", "none"));
     }
-    (strategy.propose)(facts).map(|sketch| facts.with_map(sketch))
+    (strategy.propose)(facts).map(|sketch| facts.with_copies(facts.with_map(sketch)))
 }
 
 /// Whether elements are to be folded in order.
@@ -158,6 +158,7 @@ fn needs_order(spec: &Spec, target: &Target) -> Result<bool, PlanError> {
 pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Planned, PlanError> {
     let statement = build(spec, &sketch.constant, sketch.folds(), sketch.map.spreads())?;
     let mut schedule = Schedule::of(&statement.program);
+    copy_in_order(&mut schedule, &statement, sketch, strategy.machine)?;
     (strategy.schedule)(&mut schedule, &statement, spec, sketch)?;
     if !sketch.map.inside {
         map_after(&mut schedule, &statement, spec, sketch, strategy.machine)?;

@@ -69,6 +69,9 @@ pub struct Problem {
     /// What the innermost dimension is to each array to which it is no one dimension, outermost first; its stride is 0 there. Empty
     /// of others; see [`Problem::in_one_piece`].
     pub parts: Vec<Vec<Part>>,
+    /// Strides in memory, by dimension, of each array that is put in order before it is read: those in `dims` are of its copy then. Empty
+    /// of others; see [`Problem::in_order`].
+    pub given: Vec<Vec<i64>>,
 }
 
 /// Why a reduction cannot be stated.
@@ -306,12 +309,13 @@ fn stated(
     dims.reverse();
     let count = |reduced: bool| dims.iter().filter(|d| d.is_reduced() == reduced).map(|d| d.extent).product();
     let (n_outputs, reduce_len) = (count(false), count(true));
-    let (mut starts, parts) = (vec![0; strides.len()], vec![Vec::new(); strides.len()]);
+    let (mut starts, parts, given) =
+        (vec![0; strides.len()], vec![Vec::new(); strides.len()], vec![Vec::new(); strides.len()]);
     if !positions {
         dims.iter_mut().filter(|dim| dim.is_reduced()).for_each(|dim| walk_forwards(dim, &mut starts));
     }
     let dims = canonical(dims, positions);
-    let problem = Problem { dims, n_outputs, reduce_len, out_shape, out_order, axes, starts, parts };
+    let problem = Problem { dims, n_outputs, reduce_len, out_shape, out_order, axes, starts, parts, given };
     Ok(problem.of_results(n_outputs))
 }
 
@@ -348,7 +352,7 @@ fn canonical(dims: Vec<Dim>, positions: bool) -> Vec<Dim> {
 }
 
 /// The two neighbours as one dimension, where every stride chains.
-fn merge(outer: &Dim, inner: &Dim, positions: bool) -> Option<Dim> {
+pub(crate) fn merge(outer: &Dim, inner: &Dim, positions: bool) -> Option<Dim> {
     let chains = |o: i64, i: i64| o == i.wrapping_mul(inner.extent);
     let strides_chain = outer.strides.iter().zip(&inner.strides).all(|(&o, &i)| chains(o, i));
     let roles_chain = match (outer.role, inner.role) {

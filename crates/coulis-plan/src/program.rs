@@ -12,6 +12,7 @@ use coulis_tensor::{IterVar, Program, Tensor, TensorError};
 use crate::constants::Constants;
 use crate::counts::{counts, without};
 use crate::elements::{Elements, behind};
+use crate::in_order::{InOrder, Read};
 use crate::problem::{Dim, Problem, Role};
 use crate::scale::scale;
 
@@ -78,9 +79,11 @@ pub struct Statement {
     /// folds, stage `G` is the first, `H` finishes it, and `K` is what is kept of the elements, which `S` folds and `O` maps. Where a
     /// map reads the results of a row beside each element of it, stage `R` is these.
     pub program: Program,
-    /// The inputs, then the mask if there is one; without those to which the innermost dimension is several, of which no access takes
-    /// neighbours.
+    /// The inputs, then the mask if there is one, each as the fold reads it; without those to which the innermost dimension is several,
+    /// of which no access takes neighbours.
     pub inputs: Vec<Tensor>,
+    /// Those of them that are copies; stages of their own, named after the array.
+    pub in_order: Vec<InOrder>,
     /// What is before the fold, where there are two.
     pub first: Option<FirstFold>,
     /// Component 0 of the state.
@@ -146,8 +149,9 @@ pub fn build(
             }
         })
         .collect();
+    let given = spec.problem.given_dims();
     let placeholder = |array: usize, dtype: DType, name: &str| {
-        let fixed = |d| constants.stride(dims, array, d);
+        let fixed = |d| constants.stride(&given, array, d);
         let mut strides: Vec<Expr> = (0..dims.len()).map(|d| stride_expr(fixed(d))).collect();
         let mut extents = extents.clone();
         let parts = &spec.problem.parts[array];
@@ -162,11 +166,16 @@ pub fn build(
         }
         coulis_tensor::placeholder_strided(&extents, &strides, dtype, name)
     };
-    let mut inputs = Vec::new();
+    let mut given = Vec::new();
     for (i, &dtype) in spec.inputs.iter().enumerate() {
-        inputs.push(placeholder(i, dtype, ["A", "B", "C", "D"].get(i).copied().unwrap_or("X"))?);
+        given.push(placeholder(i, dtype, ["A", "B", "C", "D"].get(i).copied().unwrap_or("X"))?);
     }
-    let mask = if spec.mask { Some(placeholder(spec.inputs.len(), DType::Bool, "W")?) } else { None };
+    if spec.mask {
+        given.push(placeholder(spec.inputs.len(), DType::Bool, "W")?);
+    }
+    let read = Read::of(&given, &spec.problem, (&extents, &names))?;
+    let (inputs, mask) = read.tensors.split_at(spec.inputs.len());
+    let mask = mask.first();
 
     let of_role = |reduced: bool| (0..dims.len()).filter(move |&d| dims[d].is_reduced() == reduced);
     let kept: Vec<usize> = of_role(false).collect();
@@ -179,31 +188,26 @@ pub fn build(
     let staged = spec.map.as_ref().and_then(|map| map.staged.as_ref()).filter(|_| folds == Folds::Two);
     let (first, state, results) = match (&spec.map, staged) {
         (_, Some(staged)) => {
-            let first = shape.first(staged, &inputs, mask.as_ref())?;
+            let first = shape.first(staged, inputs, mask, &read.of)?;
             let all: Vec<usize> = (0..dims.len()).collect();
+            let of: Vec<Vec<usize>> = [all].into_iter().chain(read.of.last().cloned()).collect();
             let kept = Elements {
                 tensors: std::slice::from_ref(&first.kept),
                 offsets: &[0],
                 mask: None,
-                of: &all,
+                of: &of,
                 parts: &[],
             };
             let state = shape.fold(&staged.second, &kept, "S")?;
             let finish = |values: &[Expr]| staged.second.finish(values);
             let left_out = spec.map.as_ref().and_then(|map| map.left_out);
-            let kept = Elements { mask: mask.as_ref(), ..kept };
+            let kept = Elements { mask, ..kept };
             let results = shape.map(&staged.map, left_out, &kept, (&state, &finish), &beside)?;
             (Some(first), state, results)
         }
         (map, None) => {
-            let all: Vec<usize> = (0..dims.len()).collect();
-            let elements = Elements {
-                tensors: &inputs,
-                offsets: &spec.offsets,
-                mask: mask.as_ref(),
-                of: &all,
-                parts: &spec.problem.parts,
-            };
+            let elements =
+                Elements { tensors: inputs, offsets: &spec.offsets, mask, of: &read.of, parts: &read.parts };
             let state = shape.fold(&spec.reducer, &elements, "S")?;
             let finish = |values: &[Expr]| spec.reducer.finish(&shape.all_fields(values));
             let results = match map {
@@ -218,14 +222,13 @@ pub fn build(
     };
     let Results { finished, output, priors, spread } = results;
     let outputs = output.as_ref().map_or(&finished[..], std::slice::from_ref);
-    let read = inputs.iter().chain(&mask).chain(&beside);
-    let args: Vec<Tensor> = read.chain(&priors).chain(outputs).cloned().collect();
+    let args: Vec<Tensor> = given.iter().chain(&beside).chain(&priors).chain(outputs).cloned().collect();
     let program = Program::new(outputs, &args)?;
-    let read = inputs.into_iter().chain(mask).zip(&spec.problem.parts);
-    let inputs = read.filter(|(_, parts)| parts.is_empty()).map(|(input, _)| input).collect();
+    let in_whole = read.tensors.into_iter().zip(&read.parts).filter(|(_, parts)| parts.is_empty());
     Ok(Statement {
         program,
-        inputs,
+        inputs: in_whole.map(|(input, _)| input).collect(),
+        in_order: read.in_order,
         first,
         state: state[0].clone(),
         output: finished[0].clone(),
@@ -329,9 +332,10 @@ impl Shape<'_> {
         staged: &Staged,
         inputs: &[Tensor],
         mask: Option<&Tensor>,
+        of: &[Vec<usize>],
     ) -> Result<FirstFold, TensorError> {
         let all: Vec<usize> = (0..self.spec.problem.dims.len()).collect();
-        let elements = Elements { tensors: inputs, offsets: &self.spec.offsets, mask, of: &all, parts: &[] };
+        let elements = Elements { tensors: inputs, offsets: &self.spec.offsets, mask, of, parts: &[] };
         let state = self.fold(&staged.first, &elements, "G")?;
         let finished = self.finished("H", &state, &|values| staged.first.finish(values))?;
         let (extents, names) = (self.extents(&all), self.names(&all));
@@ -488,6 +492,11 @@ impl Spec {
         self.inputs.len() + usize::from(self.mask)
     }
 
+    /// Type of an array that the fold reads.
+    pub fn dtype_read(&self, array: usize) -> DType {
+        self.inputs.get(array).copied().unwrap_or(DType::Bool)
+    }
+
     /// Bytes of one element of all inputs together.
     pub fn element_bytes(&self) -> i64 {
         self.inputs.iter().map(|dtype| dtype.bytes() as i64).sum()
@@ -557,7 +566,8 @@ impl Spec {
     pub fn with_offsets(&self, offsets: &[i64]) -> Spec {
         let dims = &self.problem.dims;
         let are_next = |array: usize| {
-            dims.last().is_some_and(|row| row.strides[array] == 1)
+            self.problem.given[array].is_empty()
+                && dims.last().is_some_and(|row| row.strides[array] == 1)
                 && dims.iter().all(|dim| dim.strides[array] >= 0)
         };
         let known = |(array, &offset): (usize, &i64)| if are_next(array) { offset } else { 0 };

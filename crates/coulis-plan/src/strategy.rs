@@ -20,6 +20,7 @@ mod access;
 mod ahead;
 mod cluster;
 mod columns;
+mod copies;
 mod gpu_across;
 mod gpu_beside;
 mod gpu_columns;
@@ -56,7 +57,8 @@ mod swift;
 mod waves;
 mod work;
 
-pub use map_steps::{Keep, MapSketch, map_after};
+pub use copies::copy_in_order;
+pub use map_steps::{Across, Keep, MapSketch, map_after};
 pub use rows_apart::OfRows;
 pub use runs::Runs;
 pub use work::{calls_functions, work};
@@ -223,6 +225,8 @@ pub struct Sketch {
     pub rows: i64,
     /// How a map that reads the elements again is scheduled.
     pub map: MapSketch,
+    /// How arrays that are put in order before they are read are copied.
+    pub copies: Vec<Across>,
     /// How rows are folded whose states are folded into those of outputs; `None` where elements are.
     pub of_rows: Option<Box<OfRows>>,
     /// How the first of two folds is scheduled, where there are two; the others say how the second is.
@@ -541,6 +545,7 @@ impl Facts<'_> {
             threads: 1,
             rows: 1,
             map: MapSketch::default(),
+            copies: Vec::new(),
             of_rows: None,
             first: None,
             joined: 1,

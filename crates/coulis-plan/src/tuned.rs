@@ -171,6 +171,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         threads,
         rows,
         map: _,
+        copies: _,
         of_rows: _,
         first: _,
         joined: _,

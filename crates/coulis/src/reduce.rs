@@ -115,6 +115,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if keeps_laws {
         problem = problem.for_vectors(!has_threads(request));
     }
+    problem = problem.in_order(&read, mask.is_some(), !any_order);
     if any_order && has_threads(request) {
         problem = problem.in_one_piece(&read, mask.is_some());
     }

@@ -4,8 +4,8 @@
 //! once. Where a block evaluates all `S` loads, no element is read that they do not read, and the span costs one load
 //! a vector instead of one an element.
 //!
-//! Of longer rows, the first few consecutive offsets, a power of two, are such a span but for gaps between its rows, and a load for each
-//! row.
+//! Of longer rows, and of rows that are any way apart, the first few consecutive offsets, a power of two, are such a span but for gaps
+//! between its rows, and a load for each row.
 //!
 //! The transposition: number the elements of `S` vectors of `n` lanes by `log2 S + log2 n` address bits, the
 //! vector's number above the lane's. Loaded in order, the place of an element is its address, rows of `S` elements
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Node};
 
 use crate::EmitError;
-use crate::c::code::Code;
+use crate::c::code::{Code, Prec};
 use crate::c::helper::{Helper, Needs as _};
 use crate::c::offsets::Offsets;
 use crate::c::scalar::is_storage_float;
@@ -44,13 +44,13 @@ const WIDEST_PIECE: i64 = 16;
 /// Bytes within which shuffles of two operands are one instruction on every machine.
 const BLOCK_BYTES: u32 = 16;
 
-/// A vector load of constant stride: elements `rest + offset + lane * stride`.
+/// A vector load: elements `rest + offset + lane * stride`.
 struct Strided {
     buffer: Buffer,
     base: Expr,
     rest: Expr,
     offset: i64,
-    stride: i64,
+    stride: Expr,
     lanes: u32,
 }
 
@@ -59,9 +59,14 @@ impl Strided {
         let Node::Load(buffer, indices) = expr.node() else { return None };
         let [at] = indices.as_slice() else { return None };
         let (base, stride) = index::as_ramp(at)?;
-        let stride = index::constant(&stride)?;
         let (rest, offset) = offsets.split(&base)?;
+        offsets.split(&stride)?;
         Some(Strided { buffer: buffer.clone(), base, rest, offset, stride, lanes: at.lanes() })
+    }
+
+    /// The stride, where it is a constant.
+    fn known_stride(&self) -> Option<i64> {
+        index::constant(&self.stride)
     }
 
     /// Whether both are of one group, their offsets aside.
@@ -78,19 +83,41 @@ impl Strided {
 #[derive(Clone, Copy)]
 struct Rows {
     first: u32,
-    stride: u32,
     width: u32,
+    /// Whether each row begins where the one before it ends.
+    follow: bool,
 }
 
 impl Rows {
     /// Elements of one load where blocks are that long: those of several rows where these follow each other.
     fn piece(self, block: u32) -> u32 {
-        if self.width == self.stride { block } else { block.min(self.width) }
+        if self.follow { block } else { block.min(self.width) }
     }
 
-    /// Where the element is that so many of those transposed follow, from the row on.
-    fn offset(self, row: u32, element: u32) -> u32 {
-        (self.first + row + element / self.width) * self.stride + element % self.width
+    /// Row and place in it of the element that so many of those transposed follow, from a row on.
+    fn place(self, row: u32, element: u32) -> (u32, u32) {
+        (self.first + row + element / self.width, element % self.width)
+    }
+}
+
+/// Where the rows of strided loads are.
+struct Span {
+    /// The first element.
+    base: Code,
+    /// From one row to the next.
+    stride: Code,
+}
+
+impl Span {
+    fn at(&self, (row, element): (u32, u32)) -> Code {
+        let known = self.stride.text.parse::<u32>().ok();
+        let Some(stride) = known.filter(|stride| row.checked_mul(*stride).is_some()) else {
+            let distance = Code::infix("*", Prec::Product, &Code::primary(row.to_string()), &self.stride);
+            let begin =
+                if row == 0 { self.base.clone() } else { Code::infix("+", Prec::Sum, &self.base, &distance) };
+            return offset(&begin, element);
+        };
+        offset(&self.base, row * stride + element)
     }
 }
 
@@ -130,15 +157,18 @@ impl Walker<'_> {
             return Ok(None);
         }
         let Some(this) = Strided::of(expr, &self.offsets) else { return Ok(None) };
-        if this.stride < 2 || this.stride.saturating_mul(this.lanes.into()) > i32::MAX.into() {
+        let known = this.known_stride();
+        if known
+            .is_some_and(|stride| stride < 2 || stride.saturating_mul(this.lanes.into()) > i32::MAX.into())
+        {
             return Ok(None);
         }
         let Some((start, members)) = self.siblings(&this) else { return Ok(None) };
         let width = members.len() as u32;
         let vals = if width.is_power_of_two() {
-            self.load_transposed(&this, start, width)?
+            self.load_transposed(&this, start, width, known == Some(width.into()))?
         } else {
-            self.load_blended(&this, start)?
+            self.load_blended(&this, start, width)?
         };
         let Some(table) = self.f.memo.last_mut() else { return Ok(None) };
         for (spellings, val) in members.into_iter().zip(vals) {
@@ -165,40 +195,47 @@ impl Walker<'_> {
                 (start..start + width).map(|offset| found.get(&offset).cloned()).collect();
             Some((start, members?))
         };
-        if this.stride <= MAX_STRIDE
-            && let Some(span) =
-                (this.offset - this.stride + 1..=this.offset).find_map(|start| all(start, this.stride))
+        let known = this.known_stride();
+        if let Some(stride) = known.filter(|stride| *stride <= MAX_STRIDE)
+            && let Some(span) = (this.offset - stride + 1..=this.offset).find_map(|start| all(start, stride))
         {
             return Some(span);
         }
         // Tiles are counted from the first of the loads that have no gap between them and this one.
-        let first = (0..this.stride).take_while(|back| found.contains_key(&(this.offset - back))).last()?;
+        let most = known.unwrap_or(i64::MAX);
+        let first = (0..most).take_while(|back| found.contains_key(&(this.offset - back))).last()?;
         let bytes = this.buffer.dtype.bytes() as i64;
         let narrowest = (NARROWEST_PIECE / bytes).max(2);
         let widest = WIDEST_PIECE / bytes;
         let widths = std::iter::successors(Some(widest), |width| Some(width / 2));
         widths.take_while(|width| *width >= narrowest).find_map(|width| {
             let start = this.offset - first % width;
-            (width < this.stride).then(|| all(start, width)).flatten()
+            (width < most).then(|| all(start, width)).flatten()
         })
     }
 
-    /// The loads at offsets `start ..`, `width` of them, one a value.
-    fn load_transposed(&mut self, this: &Strided, start: i64, width: u32) -> Result<Vec<Val>, EmitError> {
+    /// The loads at offsets `start ..`, `width` of them, one a value. `follow`: each row begins where the one before it ends.
+    fn load_transposed(
+        &mut self,
+        this: &Strided,
+        start: i64,
+        width: u32,
+        follow: bool,
+    ) -> Result<Vec<Val>, EmitError> {
         let dtype = this.buffer.dtype;
         let ty = if dtype == DType::Bool { CTy::I8 } else { CTy::carrier(dtype) };
-        let base = self.span_base(this, start)?;
+        let span = self.span(this, start)?;
         let mut vals =
             vec![Val { ty: moved_as(dtype, ty), parts: Parts::new(), uniform: None }; width as usize];
         let mut row = 0;
         for lanes in part_lanes(this.lanes, ty.bytes(), self.options.vector_bytes) {
             let shape = VTy::vector(ty, lanes);
             let network = Network::new(ty, dtype, lanes, width);
-            let rows = Rows { first: row, stride: this.stride as u32, width };
+            let rows = Rows { first: row, width, follow };
             let mut vectors = Vec::new();
             for vector in 0..width {
                 let code =
-                    self.load_blocks((&this.buffer, dtype, &base), rows, vector, shape, network.block)?;
+                    self.load_blocks((&this.buffer, dtype, &span), rows, vector, shape, network.block)?;
                 vectors.push(self.declare(shape, &code));
             }
             for _ in 0..network.stages {
@@ -212,16 +249,18 @@ impl Walker<'_> {
         Ok(vals)
     }
 
-    /// The index of the first element of the span.
-    fn span_base(&mut self, this: &Strided, start: i64) -> Result<Code, EmitError> {
+    /// Where the rows are, from the element at offset `start` on.
+    fn span(&mut self, this: &Strided, start: i64) -> Result<Span, EmitError> {
         let dtype = this.base.dtype();
         let back = Expr::int_of(i128::from(this.offset - start), dtype);
         let base = self.code(&index::fold_binary(BinaryOp::Sub, this.base.clone(), back))?;
-        Ok(self.simple(CTy::carrier(dtype), base))
+        let stride = self.code(&this.stride)?;
+        let index_ty = CTy::carrier(dtype);
+        Ok(Span { base: self.simple(index_ty, base), stride: self.simple(index_ty, stride) })
     }
 
-    /// The same of a stride that is no power of two. Floats of 8 and 16 bits are moved as they are, and converted then.
-    fn load_blended(&mut self, this: &Strided, start: i64) -> Result<Vec<Val>, EmitError> {
+    /// The same of a constant stride that is no power of two. Floats of 8 and 16 bits are moved as they are, and converted then.
+    fn load_blended(&mut self, this: &Strided, start: i64, stride: u32) -> Result<Vec<Val>, EmitError> {
         let dtype = this.buffer.dtype;
         let converts = is_storage_float(dtype);
         let (loaded, moved) = match dtype {
@@ -231,21 +270,20 @@ impl Walker<'_> {
             _ => (dtype, CTy::carrier(dtype)),
         };
         let ty = if converts { CTy::F32 } else { moved };
-        let stride = this.stride as u32;
         let n_groups = 1 << stride.trailing_zeros();
         let odd = stride / n_groups;
-        let base = self.span_base(this, start)?;
+        let span = self.span(this, start)?;
         let mut vals =
             vec![Val { ty: moved_as(dtype, ty), parts: Parts::new(), uniform: None }; stride as usize];
         let mut row = 0;
         for lanes in part_lanes(this.lanes, ty.bytes(), self.options.vector_bytes) {
             let shape = VTy::vector(moved, lanes);
             let network = Network::before_odd(moved, lanes, stride);
-            let rows = Rows { first: row, stride, width: stride };
+            let rows = Rows { first: row, width: stride, follow: true };
             let mut vectors = Vec::new();
             for vector in 0..stride {
                 let code =
-                    self.load_blocks((&this.buffer, loaded, &base), rows, vector, shape, network.block)?;
+                    self.load_blocks((&this.buffer, loaded, &span), rows, vector, shape, network.block)?;
                 vectors.push(self.declare(shape, &code));
             }
             for _ in 0..network.stages {
@@ -293,7 +331,7 @@ impl Walker<'_> {
     /// `loaded`: what elements are loaded as.
     fn load_blocks(
         &mut self,
-        (buffer, loaded, base): (&Buffer, DType, &Code),
+        (buffer, loaded, span): (&Buffer, DType, &Span),
         rows: Rows,
         vector: u32,
         shape: VTy,
@@ -304,8 +342,8 @@ impl Walker<'_> {
         let mut pieces = Vec::new();
         for first in (0..shape.lanes).step_by(block as usize) {
             for within in (0..block).step_by(piece as usize) {
-                let at = rows.offset(first, vector * block + within);
-                let address = self.address(buffer, &offset(base, at))?;
+                let at = span.at(rows.place(first, vector * block + within));
+                let address = self.address(buffer, &at)?;
                 pieces.push(Code::call(&load, &[&address]));
             }
         }

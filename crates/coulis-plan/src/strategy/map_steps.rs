@@ -33,6 +33,8 @@ pub struct MapSketch {
     pub parts: i64,
     /// The dimension along which results are neighbours, where elements are not.
     pub across: Option<usize>,
+    /// See [`Across::strips`].
+    pub strips: bool,
     /// Rows that are taken together: where there are two folds, each step of all of them before the next; where vectors of a nest of its
     /// own go on from one row to the next, those of a block, on machines with loops. 0 is one.
     pub together: i64,
@@ -57,12 +59,18 @@ pub enum Keep {
 /// Threads of a block that maps elements.
 const BLOCK: i64 = 256;
 /// Accesses of each, at most.
-const MOST_OF_THREAD: i64 = 8;
+pub const MOST_OF_THREAD: i64 = 8;
 /// Pieces of work that a nest of its own is spread over threads in, at least.
 const PIECES: i64 = 64;
 /// Elements side by side of which a vector of results each is stored, where results are neighbours along another dimension: what lies
 /// in the lines of their elements is read before these leave the cache.
 const SIDE_BY_SIDE: i64 = 64;
+/// Blocks of [`SIDE_BY_SIDE`] elements for each thread, at least.
+const FEWEST_BLOCKS: i64 = 4;
+/// Vectors of results of a strip that a thread stores.
+const STRIP_VECTORS: i64 = 8;
+/// Bytes of neighbours among those that are loaded together and put into vectors of their own in registers.
+pub const PIECE_BYTES: i64 = 16;
 /// Threads of a block along the dimension of results where that is not the elements', and the others, along that of the elements, whose
 /// words are lines that the first cache keeps until all are read.
 pub const ACROSS: i64 = 32;
@@ -133,6 +141,12 @@ impl Facts<'_> {
         dims.iter().position(is_wide).filter(|_| stride > width && is_costly)
     }
 
+    /// Whether the elements beside each result, of such extents, are too few blocks for all threads.
+    pub fn has_strips(&self, beside: impl Iterator<Item = i64>) -> bool {
+        let blocks = beside.fold(1i64, i64::saturating_mul) / SIDE_BY_SIDE;
+        blocks < FEWEST_BLOCKS * i64::from(self.target.n_threads)
+    }
+
     /// The sketch with what a nest of the map's own is to be.
     pub fn with_map(&self, sketch: Sketch) -> Sketch {
         let Some(map) = &self.spec.map else { return sketch };
@@ -160,7 +174,12 @@ impl Facts<'_> {
         let together = block.unwrap_or(sketch.map.together);
         // Narrow accesses are several a thread: blocks of so little begin no sooner than others end.
         let widest = self.spec.widest_bytes();
-        let each = (i64::from(self.target.vector_bytes) / (lanes * widest)).clamp(1, MOST_OF_THREAD);
+        let each = match Machine::of(self.target) {
+            Machine::Loops => (PIECE_BYTES / widest).max(1),
+            Machine::Threads => {
+                (i64::from(self.target.vector_bytes) / (lanes * widest)).clamp(1, MOST_OF_THREAD)
+            }
+        };
         let mut pieces = 1i64;
         let fused = outer.iter().take_while(|dim| {
             let more = pieces < PIECES;
@@ -170,7 +189,9 @@ impl Facts<'_> {
         let fused = fused.count();
         let parts = if fused == outer.len() && pieces < PIECES { PIECES } else { 1 };
         let parts = if last.extent >= parts * lanes { parts } else { 1 };
-        let map = MapSketch { lanes, joined, each, fused, parts, across, together, ..sketch.map };
+        let beside = dims.iter().enumerate().filter(|(d, _)| Some(*d) != across).map(|(_, dim)| dim.extent);
+        let strips = self.has_strips(beside);
+        let map = MapSketch { lanes, joined, each, fused, parts, across, strips, together, ..sketch.map };
         Sketch { map, ..sketch }
     }
 
@@ -292,8 +313,10 @@ pub fn map_after(
     let Some(map) = &stmt.map else { return Ok(()) };
     let stage = stage_of(s, map)?;
     let mut loops = in_memory_order(s, stage, spec)?;
-    if let Some(across) = sketch.map.across {
-        return map_across(s, stage, loops, across, sketch, machine);
+    if let Some(results) = sketch.map.across {
+        let MapSketch { lanes, each, .. } = sketch.map;
+        let across = Across { lanes, each, strips: sketch.map.strips, parallel: sketch.parallel };
+        return nest_across(s, stage, loops, results, across, machine);
     }
     let Some(inner) = loops.pop() else {
         return match machine {
@@ -372,26 +395,52 @@ fn spread_rows(s: &mut Schedule, spread: StageId, site: &Site, sketch: &Sketch) 
     vector.map_or(Ok(()), |vector| s.unroll(spread, &vector))
 }
 
+/// How results are stored that are neighbours along another dimension than the elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Across {
+    /// Elements of a vector of results, and on machines with threads of a word of elements.
+    pub lanes: i64,
+    /// Words of each thread, on machines with threads; on others, elements whose vectors of results are brought together in registers.
+    pub each: i64,
+    /// Whether strips of results are spread over threads, on others, and not what is around them.
+    pub strips: bool,
+    /// Whether the outer loops are spread over threads, on others.
+    pub parallel: bool,
+}
+
 /// The nest of results that are neighbours along one dimension, of elements that are along the innermost: vectors of results, of
 /// [`SIDE_BY_SIDE`] elements in turn; or threads of a block along both, a word of elements each.
-fn map_across(
+pub fn nest_across(
     s: &mut Schedule,
     stage: StageId,
     mut loops: Vec<IterVar>,
-    across: usize,
-    sketch: &Sketch,
+    results: usize,
+    across: Across,
     machine: Machine,
 ) -> Result<(), ScheduleError> {
     let Some(inner) = loops.pop() else { return Ok(()) };
-    let (results, lanes) = (loops.remove(across), sketch.map.lanes);
+    let (results, lanes) = (loops.remove(results), across.lanes);
     match machine {
         Machine::Loops => {
-            let (vector, lane) = s.split(stage, &results, Split::Factor(lanes))?;
             let (block, element) = s.split(stage, &inner, Split::Factor(SIDE_BY_SIDE))?;
-            loops.extend([vector, block]);
-            s.reorder(stage, &[&loops[..], &[element, lane.clone()]].concat())?;
-            s.vectorize(stage, &lane)?;
-            if sketch.parallel {
+            let (piece, element) = s.split(stage, &element, Split::Factor(across.each))?;
+            let (vector, lane) = if across.strips {
+                let (strip, result) = s.split(stage, &results, Split::Factor(STRIP_VECTORS * lanes))?;
+                let (vector, lane) = s.split(stage, &result, Split::Factor(lanes))?;
+                s.vectorize(stage, &lane)?;
+                loops.push(strip);
+                loops.push(block);
+                (vector, lane)
+            } else {
+                loops.push(block);
+                split_vectors(s, stage, &results, lanes)?
+            };
+            s.reorder(stage, &[&loops[..], &[vector, piece, element.clone(), lane]].concat())?;
+            s.unroll(stage, &element)?;
+            if across.strips {
+                loops.pop();
+            }
+            if across.parallel {
                 let all = s.fuse(stage, &loops)?;
                 s.parallel(stage, &all)?;
             }
@@ -399,7 +448,7 @@ fn map_across(
         }
         Machine::Threads => {
             let (strip, result) = s.split(stage, &results, Split::Factor(ACROSS))?;
-            let each = sketch.map.each.max(1);
+            let each = across.each.max(1);
             let (block, within) = s.split(stage, &inner, Split::Factor(ALONG * lanes * each))?;
             let (mut word, lane) = s.split(stage, &within, Split::Factor(lanes))?;
             loops.extend([strip, block]);

@@ -283,7 +283,7 @@ fn restored(found: Restored, chosen: &Chosen) -> Option<Compiled> {
 fn kernel_key(call: &Call, constant: &Constants) -> String {
     let spec = &call.spec;
     let mut key = String::new();
-    let dims = &spec.problem.dims;
+    let dims = &spec.problem.given_dims();
     for (d, (dim, is_constant)) in dims.iter().zip(&constant.extents).enumerate() {
         let classes: Vec<Option<i64>> =
             (0..dim.strides.len()).map(|array| constant.stride(dims, array, d)).collect();
@@ -297,8 +297,9 @@ fn kernel_key(call: &Call, constant: &Constants) -> String {
     let ops: Vec<&str> = call.statistics.iter().map(Statistic::key).collect();
     let _ = write!(
         key,
-        "{:?}|{:?}|{:?}|{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
+        "{:?}|{:?}|{:?}|{:?}|{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
         spec.problem.parts,
+        (0..spec.n_read()).map(|array| spec.problem.dims_in_order(array)).collect::<Vec<_>>(),
         spec.inputs,
         spec.offsets,
         call.reducer_request,

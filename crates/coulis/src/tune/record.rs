@@ -143,7 +143,7 @@ pub(crate) fn digest(text: &str) -> String {
 pub(crate) fn class(call: &Call, device: &Opened) -> String {
     let spec = &call.spec;
     let mut class = format!("{}|{:?}|", device.identity(), device.target());
-    for dim in &spec.problem.dims {
+    for dim in &spec.problem.given_dims() {
         let role = if dim.is_reduced() { 'k' } else { 'i' };
         let size = dim.extent.max(1).ilog2();
         let strides = dim.strides.iter().map(|stride| if matches!(stride, 0 | 1) { *stride } else { 2 });

@@ -11,10 +11,21 @@ use crate::c::types::{CTy, VTy};
 /// Memory that the running process gives.
 pub const ALLOC: &str = "\
 extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);
+#if defined(__linux__)
+extern int madvise(void *, __SIZE_TYPE__, int);
+#endif
 static void *cx_alloc(i64 length, i64 bytes)
 {
     i64 total;
     if (length < 0 || __builtin_mul_overflow(length, bytes, &total) || total > ((i64)1 << 62)) return 0;
+#if defined(__linux__)
+    if (total >= (i64)4 << 20) {
+        __SIZE_TYPE__ rounded = ((__SIZE_TYPE__)total + 0x1fffff) & ~(__SIZE_TYPE__)0x1fffff;
+        void *memory = aligned_alloc(0x200000, rounded);
+        if (memory) madvise(memory, rounded, 14);
+        return memory;
+    }
+#endif
     return aligned_alloc(64, (__SIZE_TYPE__)(((total + 63) & ~(i64)63) + (total == 0 ? 64 : 0)));
 }
 ";

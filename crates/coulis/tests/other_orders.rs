@@ -1,0 +1,134 @@
+//! Masks and inputs that lie in memory in another order than the first input: put in its order first, whatever is folded then.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Special, array, numbers};
+use coulis::{Array, DType, DeviceChoice, Normalize, Prologue, Request};
+
+const DEVICES: [DeviceChoice; 3] =
+    [DeviceChoice::Cpu, DeviceChoice::CpuExecuted, DeviceChoice::Sim { warp: 32, orders: 2 }];
+
+/// The same elements, with the axes in this order in memory, outermost first.
+fn laid_out(x: &Array, order: &[usize]) -> Array {
+    let mut back = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(at, &axis)| back[axis] = at);
+    let turned = x.permuted(order);
+    let values: Vec<f64> = turned.scalars().map(|v| v.to_f64()).collect();
+    array(x.dtype(), turned.shape(), &values).permuted(&back)
+}
+
+fn drawn(dtype: DType, shape: &[i64], seed: u64) -> Array {
+    array(dtype, shape, &numbers(shape.iter().product::<i64>() as usize, Special::Zeros, seed))
+}
+
+fn mask(shape: &[i64], seed: u64) -> Array {
+    let drawn = numbers(shape.iter().product::<i64>() as usize, Special::Zeros, seed);
+    array(DType::Bool, shape, &drawn.into_iter().map(|v| f64::from(v > -1.0)).collect::<Vec<f64>>())
+}
+
+/// The results of a call, and whether something was put in order for it.
+fn run(inputs: &[Array], request: &Request) -> (Vec<Vec<f64>>, bool) {
+    let found = coulis::reduce::run(inputs, request).unwrap();
+    let values = found.results.iter().map(|result| result.array.scalars().map(|v| v.to_f64()).collect());
+    (values.collect(), found.plan.trace.contains("in_order"))
+}
+
+#[track_caller]
+fn check(inputs: &[Array], turned: &[Array], request: &Request, order: &[usize], what: &str) {
+    for device in DEVICES {
+        let of = |where_: Option<Array>| Request { device: device.clone(), where_, ..request.clone() };
+        let (want, plain) = run(inputs, &of(request.where_.clone()));
+        let turned_mask = request.where_.as_ref().map(|mask| laid_out(mask, order));
+        let (found, is_copied) = run(turned, &of(turned_mask));
+        assert!(is_copied && !plain, "{what} on {device:?}");
+        for (found, want) in found.iter().zip(&want) {
+            assert_eq!(found.len(), want.len());
+            for (i, (f, w)) in found.iter().zip(want).enumerate() {
+                let is_near = (f - w).abs() <= 1e-5 * w.abs() + 1e-4 || f.to_bits() == w.to_bits();
+                assert!(is_near || f.is_nan() && w.is_nan(), "{what} on {device:?}: {f} for {w} at {i}");
+            }
+        }
+    }
+}
+
+#[test]
+fn masks_in_another_order_leave_out_the_same_elements() {
+    for (shape, order) in [(vec![271, 257], vec![1, 0]), (vec![9, 131, 66], vec![2, 0, 1])] {
+        let x = drawn(DType::F32, &shape, 3);
+        let mask = mask(&shape, 5);
+        for axes in [vec![0], vec![shape.len() as i64 - 1], (0..shape.len() as i64).collect()] {
+            let request = Request {
+                where_: Some(mask.clone()),
+                ..Request::new(&["sum", "max", "argmax", "count"]).over(&axes)
+            };
+            let x = std::slice::from_ref(&x);
+            check(x, x, &request, &order, &format!("{shape:?} over {axes:?}"));
+        }
+    }
+}
+
+#[test]
+fn inputs_in_another_order_are_read_as_the_same_elements() {
+    let product = || Some(Prologue::new(2, |v| vec![&v[0] * &v[1]]));
+    for (dtype, shape, order) in [
+        (DType::F32, vec![130, 257], vec![1, 0]),
+        (DType::F64, vec![64, 5, 67], vec![2, 1, 0]),
+        (DType::F16, vec![3, 129, 130], vec![0, 2, 1]),
+    ] {
+        let (x, y) = (drawn(dtype, &shape, 3), drawn(dtype, &shape, 5));
+        let turned = [x.clone(), laid_out(&y, &order)];
+        for axis in 0..shape.len() as i64 {
+            let request = Request { prologue: product(), ..Request::new(&["sum", "min"]).over(&[axis]) };
+            check(
+                &[x.clone(), y.clone()],
+                &turned,
+                &request,
+                &order,
+                &format!("{dtype} {shape:?} over {axis}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_of_masks_and_inputs_in_another_order_are_normalized() {
+    let (shape, order) = (vec![258, 260], vec![1, 0]);
+    let (x, y) = (drawn(DType::F32, &shape, 3), drawn(DType::F32, &shape, 5));
+    for name in ["softmax", "layer_norm"] {
+        for axis in [0, 1] {
+            let request = Request {
+                prologue: Some(Prologue::new(2, |v| vec![&v[0] + &v[1]])),
+                where_: Some(mask(&shape, 7)),
+                ..Request::normalizing(Normalize::named(name).unwrap()).over(&[axis])
+            };
+            let turned = [x.clone(), laid_out(&y, &order)];
+            check(&[x.clone(), y.clone()], &turned, &request, &order, &format!("{name} over {axis}"));
+        }
+    }
+}
+
+#[test]
+fn a_mask_of_some_axes_is_put_in_order_once_for_all_others() {
+    let (shape, order) = ([3, 260, 257], [0, 2, 1]);
+    let x = drawn(DType::F32, &shape, 3);
+    let request =
+        Request { where_: Some(mask(&[1, 260, 257], 5)), ..Request::new(&["sum", "argmin"]).over(&[2]) };
+    let x = std::slice::from_ref(&x);
+    check(x, x, &request, &order, "a mask of two of three axes");
+}
+
+#[test]
+fn what_is_put_in_order_prints_and_replays() {
+    let shape = [271, 257];
+    let x = drawn(DType::F32, &shape, 3);
+    let mask = laid_out(&mask(&shape, 5), &[1, 0]);
+    for device in DEVICES {
+        let request = Request { where_: Some(mask.clone()), device, ..Request::new(&["sum"]).over(&[1]) };
+        let first = coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap();
+        let replayed = Request { plan: Some(first.plan.trace.clone()), ..request };
+        let second = coulis::reduce::run(std::slice::from_ref(&x), &replayed).unwrap();
+        assert_eq!(first.results[0].array.as_bytes(), second.results[0].array.as_bytes());
+    }
+}
