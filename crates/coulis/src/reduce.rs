@@ -115,7 +115,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if keeps_laws {
         problem = problem.for_vectors(!has_threads(request));
     }
-    problem = problem.in_order(&read, mask.is_some(), !any_order);
+    problem = problem.in_order(&read, mask.is_some(), !any_order, !has_threads(request));
     if any_order && has_threads(request) {
         problem = problem.in_one_piece(&read, mask.is_some());
     }
@@ -216,7 +216,7 @@ fn check_rows(
 }
 
 /// Whether the device that a request names runs kernels in blocks of threads.
-fn has_threads(request: &Request) -> bool {
+pub(crate) fn has_threads(request: &Request) -> bool {
     device::open(request).is_ok_and(|device| device.target().has_threads())
 }
 

@@ -42,7 +42,11 @@ fn check(inputs: &[Array], turned: &[Array], request: &Request, order: &[usize],
         let (want, plain) = run(inputs, &of(request.where_.clone()));
         let turned_mask = request.where_.as_ref().map(|mask| laid_out(mask, order));
         let (found, is_copied) = run(turned, &of(turned_mask));
-        assert!(is_copied && !plain, "{what} on {device:?}");
+        // Few wide elements are read as they lie where threads run loops.
+        let is_far = request.where_.is_some()
+            || matches!(device, DeviceChoice::Sim { .. })
+            || inputs[1].dtype().bytes() < 4;
+        assert!(is_copied == is_far && !plain, "{what} on {device:?}");
         for (found, want) in found.iter().zip(&want) {
             assert_eq!(found.len(), want.len());
             for (i, (f, w)) in found.iter().zip(want).enumerate() {

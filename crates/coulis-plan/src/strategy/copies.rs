@@ -6,7 +6,7 @@ use coulis_tensor::IterVar;
 
 use super::gpu_steps::copy_piece;
 use super::map_steps::{Across, MOST_OF_THREAD, PIECE_BYTES, nest_across};
-use super::steps::stage_of;
+use super::steps::{has_rest, stage_of};
 use super::{Facts, Machine, Sketch, floor_pow2};
 use crate::in_order::{InOrder, near_of};
 use crate::program::Statement;
@@ -53,7 +53,7 @@ impl Facts<'_> {
             }
         };
         let strips = self.has_strips(beside.iter().map(|(extent, _)| *extent));
-        Across { lanes, each, strips, parallel: self.parallel() }
+        Across { lanes, each, strips, overlaps: has_rest(last.0, lanes), parallel: self.parallel() }
     }
 }
 
@@ -73,7 +73,8 @@ pub fn copy_in_order(
             loops.extend([outer, inner]);
         }
         let near = loops.remove(copied.near);
-        if machine == Machine::Threads && across.lanes == 1 {
+        // What a tile of one dimension that is several reads is all between its first element and its last.
+        if machine == Machine::Threads && across.lanes == 1 && copied.parts.is_empty() {
             copy_by_tiles(s, copied, stage, loops, near)?;
             continue;
         }
@@ -104,9 +105,11 @@ fn copy_by_tiles(
     let shared = s.cache_read(&copied.given, MemScope::Shared, &[stage.into()])?;
     s.compute_at(shared, stage, &tile)?;
     let mut own = s.stage(shared)?.leaves().to_vec();
-    // Elements that threads side by side write are then in different banks.
-    let rows = own[copied.near_given.min(copied.last_given)].clone();
-    s.storage_align(shared, &rows, TILE, 1)?;
+    let rows = copied.near_given.min(copied.last_given);
+    if rows + 2 == own.len() {
+        // Elements that threads side by side write are then in different banks.
+        s.storage_align(shared, &own[rows].clone(), TILE, 1)?;
+    }
     let near = own.remove(copied.near_given);
     let results = own.remove(copied.last_given - usize::from(copied.near_given < copied.last_given));
     let tile = [results, near];

@@ -7,7 +7,7 @@ use coulis_ir::{DType, MemScope, Reducer, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::steps::{Site, place, split_vectors, stage_of, stream_results};
+use super::steps::{Site, has_rest, place, split_vectors, stage_of, stream_results};
 use super::{
     CACHE_LINE_BYTES, Decline, Facts, Machine, NARROW, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions,
     floor_pow2, gcd,
@@ -315,7 +315,8 @@ pub fn map_after(
     let mut loops = in_memory_order(s, stage, spec)?;
     if let Some(results) = sketch.map.across {
         let MapSketch { lanes, each, .. } = sketch.map;
-        let across = Across { lanes, each, strips: sketch.map.strips, parallel: sketch.parallel };
+        let overlaps = loops[results].length().is_some_and(|n| has_rest(n, lanes));
+        let across = Across { lanes, each, strips: sketch.map.strips, overlaps, parallel: sketch.parallel };
         return nest_across(s, stage, loops, results, across, machine);
     }
     let Some(inner) = loops.pop() else {
@@ -404,6 +405,8 @@ pub struct Across {
     pub each: i64,
     /// Whether strips of results are spread over threads, on others, and not what is around them.
     pub strips: bool,
+    /// Whether the last vector of results begins in the one before it, where there are no strips.
+    pub overlaps: bool,
     /// Whether the outer loops are spread over threads, on others.
     pub parallel: bool,
 }
@@ -426,15 +429,14 @@ pub fn nest_across(
             let (piece, element) = s.split(stage, &element, Split::Factor(across.each))?;
             let (vector, lane) = if across.strips {
                 let (strip, result) = s.split(stage, &results, Split::Factor(STRIP_VECTORS * lanes))?;
-                let (vector, lane) = s.split(stage, &result, Split::Factor(lanes))?;
-                s.vectorize(stage, &lane)?;
-                loops.push(strip);
-                loops.push(block);
-                (vector, lane)
+                loops.extend([strip, block]);
+                s.split(stage, &result, Split::Factor(lanes))?
             } else {
                 loops.push(block);
-                split_vectors(s, stage, &results, lanes)?
+                let by = if across.overlaps { Split::Overlap(lanes) } else { Split::Factor(lanes) };
+                s.split(stage, &results, by)?
             };
+            s.vectorize(stage, &lane)?;
             s.reorder(stage, &[&loops[..], &[vector, piece, element.clone(), lane]].concat())?;
             s.unroll(stage, &element)?;
             if across.strips {

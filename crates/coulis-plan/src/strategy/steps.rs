@@ -410,6 +410,11 @@ pub fn stream_results(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Resu
     }
 }
 
+/// Whether a row of so many elements has some behind its last whole vector, and one of these.
+pub fn has_rest(n: i64, lanes: i64) -> bool {
+    n > lanes && n % lanes != 0
+}
+
 /// Splits a loop of an element-wise stage into vectors of so many lanes: the loop over vectors, and that over lanes. The last vector of a
 /// row that is no whole number of them begins in the one before it, where the row's length is known.
 pub fn split_vectors(
@@ -418,8 +423,11 @@ pub fn split_vectors(
     axis: &IterVar,
     lanes: i64,
 ) -> Result<(IterVar, IterVar), ScheduleError> {
-    let has_rest = axis.length().is_some_and(|n| n > lanes && n % lanes != 0);
-    let by = if has_rest { Split::Overlap(lanes) } else { Split::Factor(lanes) };
+    let by = if axis.length().is_some_and(|n| has_rest(n, lanes)) {
+        Split::Overlap(lanes)
+    } else {
+        Split::Factor(lanes)
+    };
     let (vector, lane) = s.split(stage, axis, by)?;
     s.vectorize(stage, &lane)?;
     Ok((vector, lane))

@@ -19,7 +19,7 @@ static void *cx_alloc(i64 length, i64 bytes)
     i64 total;
     if (length < 0 || __builtin_mul_overflow(length, bytes, &total) || total > ((i64)1 << 62)) return 0;
 #if defined(__linux__)
-    if (total >= (i64)4 << 20) {
+    if (total >= (i64)32 << 20) {
         __SIZE_TYPE__ rounded = ((__SIZE_TYPE__)total + 0x1fffff) & ~(__SIZE_TYPE__)0x1fffff;
         void *memory = aligned_alloc(0x200000, rounded);
         if (memory) madvise(memory, rounded, 14);
