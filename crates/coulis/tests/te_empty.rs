@@ -8,7 +8,8 @@ mod everywhere;
 use std::slice::from_ref;
 
 use coulis::DType;
-use coulis::te::{Expr, Schedule, Split, compute, reduce_axis, reduce_axis_of, sum};
+use coulis::te::{Expr, IterVar, Schedule, Split, compute, reduce_axis, reduce_axis_of, sum};
+use coulis_ir::ThreadTag::{BlockX, ThreadX};
 use everywhere::{Sizes, c, flat_text, input, leaf, n, run_everywhere, schedule};
 
 /// Both axes of a reduction from 3 on empty, one of them, none.
@@ -133,4 +134,38 @@ fn a_quotient_by_a_size_in_the_extent_of_attached_memory_ends() {
     let i = leaf(&s, "B", 0);
     s.compute_at("S", "B", &i).unwrap();
     assert!(flat_text(&s).contains("S"));
+}
+
+/// Sums over `[min(3 * i, 3), 3)`, which is empty but for the first row, of the rows behind the first.
+fn rows_without_points(rows: &Expr) -> (Schedule, IterVar, IterVar) {
+    let a = input(&[c(3)], DType::I32, "A");
+    let b = compute(from_ref(rows), "B", |i| {
+        let begin = (i[0].expr() * c(3)).min(c(3));
+        let k = reduce_axis_of(begin.clone(), c(3) - begin, "k");
+        sum(a.at([&k]), from_ref(&k))?.where_(i[0].expr().gt(c(0)))
+    })
+    .unwrap();
+    let s = schedule(from_ref(&b), from_ref(&a));
+    let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+    (s, i, k)
+}
+
+#[test]
+fn what_a_loop_without_points_would_read_is_not_outside() {
+    for rows in [c(5), n("n")] {
+        let sizes: Sizes = if rows.as_int().is_some() { &[] } else { &[("n", 5)] };
+        let (mut s, i, k) = rows_without_points(&rows);
+        run_everywhere(&s, &[sizes]);
+        s.bind("B", &i, BlockX).unwrap();
+        run_everywhere(&s, &[sizes]);
+        let (_, inner) = s.split("B", &k, Split::Factor(2)).unwrap();
+        run_everywhere(&s, &[sizes]);
+        s.bind("B", &inner, ThreadX).unwrap();
+        run_everywhere(&s, &[sizes]);
+        let (mut s, i, _) = rows_without_points(&rows);
+        let (outer, inner) = s.split("B", &i, Split::Factor(2)).unwrap();
+        s.bind("B", &outer, BlockX).unwrap();
+        s.bind("B", &inner, ThreadX).unwrap();
+        run_everywhere(&s, &[sizes]);
+    }
 }

@@ -64,7 +64,8 @@ struct Place {
     blocks: Rc<FastMap<VarId, bool>>,
     /// Whether control comes here for every value of the loops around.
     certain: bool,
-    /// What holds where control comes here, outermost first.
+    /// What holds where control comes here, outermost first: conditions, and that loops around have iterations where
+    /// their number is no constant.
     conditions: Rc<Vec<Expr>>,
     /// Values of the names around, which may use those farther out.
     names: Rc<FastMap<Var, Expr>>,
@@ -82,9 +83,16 @@ impl Place {
     /// never comes here.
     fn is_never_reached(&self) -> bool {
         let mut known = (*self.analyzer).clone();
-        self.conditions.iter().any(|condition| never_holds(condition, &mut known))
+        if self.conditions.iter().any(|condition| never_holds(condition, &mut known))
             || known.contradicts_itself()
-            || self.holds_nowhere()
+        {
+            return true;
+        }
+        // What memory holds may have changed since it got a name.
+        let whole = self.conditions.iter().map(|condition| self.unnamed(condition));
+        let whole: Vec<Expr> = whole.filter(|condition| !condition.reads_memory()).collect();
+        // What is known farther in may exclude what is said farther out: that a loop has an iteration, say.
+        whole.iter().any(|condition| known.can_refute(condition)) || self.is_met_nowhere(&whole)
     }
 
     /// Inside a name of the value.
@@ -117,11 +125,12 @@ impl Place {
         })
     }
 
-    /// Whether no values of the loops around make the conditions on them hold, where there are few values to try.
-    fn holds_nowhere(&self) -> bool {
+    /// Whether no values of the loops around meet those of the conditions that are on them alone, where there are few values
+    /// to try.
+    fn is_met_nowhere(&self, whole: &[Expr]) -> bool {
         let mut vars: Vec<(Var, (i128, i128))> = Vec::new();
         let mut conditions = Vec::new();
-        for condition in self.conditions.iter().filter(|condition| !condition.reads_memory()) {
+        for condition in whole {
             let (mut used, mut is_of_loops) = (Vec::new(), true);
             for_each_expr(condition, &mut |e| {
                 let Some(var) = e.as_var() else { return };
@@ -163,7 +172,8 @@ impl Place {
             (Some(first), Some(n)) => {
                 Rc::make_mut(&mut inner.ranges).insert(var.id(), (first, first + n - 1));
             }
-            _ => inner.certain = false,
+            (_, Some(_)) => inner.certain = false,
+            (_, None) => inner = inner.under(Expr::int_of(0, extent.dtype()).lt(extent.clone())),
         }
         Rc::make_mut(&mut inner.analyzer).bind(var, &min, &extent);
         Some(inner)

@@ -203,6 +203,13 @@ fn loop_and_bound_cases() -> Vec<Case> {
         let inner = Stmt::range(j.clone(), c(end) - n.expr(), store);
         flat(&[&a, &s], Stmt::range(i.clone(), n.expr() - c(3), inner))
     };
+    // A loop that ends where rows but the first would begin it, under a condition that the first row does not meet.
+    let dead = |rows: Expr, end: i32| {
+        let begin = (i.expr() * c(6)).min(c(6));
+        let store = Stmt::store(&a, [j.expr() + c(8)], f(0.0));
+        let inner = Stmt::range(j.clone(), c(end) - begin, Stmt::if_(i.expr().gt(c(0)), store));
+        flat(&[&a, &s], Stmt::range(i.clone(), rows, inner))
+    };
     let parts = |first: i32| {
         let half = (i.expr() * c(2) + j.expr().floordiv(c(2))).lt(c(3));
         let cond = half.and((i.expr() * c(4) + j.expr()).ge(c(first)));
@@ -251,6 +258,20 @@ fn loop_and_bound_cases() -> Vec<Case> {
         ("V12", "guarded too late, which is not checked", guarded(9), &[]),
         ("V12", "in loops of which one never runs where the other does", apart(3), &[]),
         ("V12", "in loops of which both run for some sizes", apart(6), &["V12"]),
+        ("V12", "in a loop that never runs where a condition in it holds", dead(c(5), 6), &[]),
+        ("V12", "in one that runs where the condition holds", dead(c(5), 7), &["V12"]),
+        (
+            "V12",
+            "in a loop of any number of rows that never runs where a condition in it holds",
+            dead(n.expr(), 6),
+            &[],
+        ),
+        (
+            "V12",
+            "in one that runs where the condition holds, for any number of rows",
+            dead(n.expr(), 7),
+            &["V12"],
+        ),
         ("V12", "under conditions that exclude each other", between(3, 2), &[]),
         ("V12", "under conditions that do not", between(1, 2), &["V12", "V12"]),
         ("V12", "under conditions that no iteration meets", parts(6), &[]),
