@@ -46,7 +46,8 @@ pub use kernel::{Attr, Kernel, Param};
 pub use op::{BinaryOp, Intrinsic, floor_div};
 pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Rewalk, Ties};
 pub use stmt::{
-    ExecScope, LoopKind, MAX_BLOCK_THREADS, Role, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall,
+    ExecScope, LoopKind, MAX_BLOCK_THREADS, MAX_CLUSTER_BLOCKS, Role, ScopeId, Site, Stmt, SyncKind,
+    ThreadTag, TileCall,
 };
 pub use target::{BlockLimits, Multiprocessor, Target, TargetKind};
 pub use var::{Var, VarId, VarKind};

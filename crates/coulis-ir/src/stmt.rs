@@ -35,6 +35,10 @@ impl LoopKind {
 /// Threads of a block, at most, on every GPU; a target may have fewer. Source: as of [`ThreadTag::max_extent`].
 pub const MAX_BLOCK_THREADS: i64 = 1024;
 
+/// Blocks of a cluster, at most, on every GPU; a target has fewer, as [`crate::target::Target::cluster_blocks`] says. Source:
+/// CUDA C++ Programming Guide, thread block clusters: 8 are portable, and 16 what a part may allow.
+pub const MAX_CLUSTER_BLOCKS: i64 = 16;
+
 /// A hardware index that a loop is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ThreadTag {

@@ -11,7 +11,9 @@ use std::sync::OnceLock;
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{substitute_stmt, uses_any};
-use coulis_ir::{BinaryOp, DType, Expr, MAX_BLOCK_THREADS, MemScope, Stmt, ThreadTag, Var};
+use coulis_ir::{
+    BinaryOp, DType, Expr, MAX_BLOCK_THREADS, MAX_CLUSTER_BLOCKS, MemScope, Stmt, ThreadTag, Var,
+};
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
@@ -170,8 +172,21 @@ impl Launches {
             {
                 return Err(ThreadError::FinishOfClusters { stage: name, tag: index.tag.name() }.into());
             }
+            let parts = |of: &[&Index]| {
+                let part = |i: &&Index| format!("{} {}", i.tag.name(), print_expr(&i.extent));
+                of.iter().map(part).collect::<Vec<_>>().join(", ")
+            };
+            let product = |of: &[&Index]| {
+                of.iter().filter_map(|i| i.extent.as_int()).fold(1i128, |n, extent| n.saturating_mul(extent))
+            };
+            let clusters: Vec<&Index> = group.iter().filter(|i| i.tag.is_of_cluster()).collect();
+            let (found, limit) = (product(&clusters), i128::from(MAX_CLUSTER_BLOCKS));
+            if found > limit {
+                let parts = parts(&clusters);
+                return Err(ThreadError::ClusterTooLarge { stage: name, found, parts, limit }.into());
+            }
             let threads: Vec<&Index> = group.iter().filter(|i| !i.tag.is_of_grid()).collect();
-            let n: i128 = threads.iter().filter_map(|i| i.extent.as_int()).product();
+            let n = product(&threads);
             // Along one index, or of all.
             let too_long = threads.iter().find_map(|i| {
                 let (found, limit) = (i.extent.as_int()?, i128::from(i.tag.max_extent()?));
@@ -180,8 +195,7 @@ impl Launches {
             let limit = i128::from(MAX_BLOCK_THREADS);
             let too_many = (n > limit).then_some((n, limit));
             if let Some((found, limit)) = too_many.or(too_long) {
-                let part = |i: &&Index| format!("{} {}", i.tag.name(), print_expr(&i.extent));
-                let parts = threads.iter().map(part).collect::<Vec<_>>().join(", ");
+                let parts = parts(&threads);
                 return Err(ThreadError::BlockTooLarge { stage: name, found, parts, limit }.into());
             }
         }

@@ -101,6 +101,18 @@ pub enum ThreadError {
         /// Largest legal number.
         limit: i128,
     },
+    /// More blocks than a cluster has.
+    #[error("the launch of `{stage}` has {found} blocks a cluster ({parts}), and at most {limit} are legal")]
+    ClusterTooLarge {
+        /// The stage at the root.
+        stage: String,
+        /// Blocks asked for.
+        found: i128,
+        /// `clusterCtaIdx.x 8, clusterCtaIdx.y 4`.
+        parts: String,
+        /// Largest legal number.
+        limit: i128,
+    },
     /// An attached stage that spreads memory over threads which do not share it.
     #[error(
         "`{axis}` of `{stage}` is bound to {tag}, and `{stage}` lives in {scope} memory, of which each index of \

@@ -119,6 +119,24 @@ fn numbers_of_threads_that_are_not_known_or_too_many() {
 }
 
 #[test]
+fn clusters_of_more_blocks_than_any_gpu_has() {
+    let Fixture { mut s, b, c, i, k, r } = fixture();
+    s.bind(&c, &r, BlockX).expect("bound");
+    s.bind(&b, &i, BlockX).expect("bound");
+    let of = |x: i64, y: i64| {
+        let mut s = s.clone();
+        let (kx, rest) = s.split(&b, &k, Split::Nparts(x)).expect("splits");
+        let (ky, _) = s.split(&b, &rest, Split::Nparts(y)).expect("splits");
+        s.bind(&b, &kx, ClusterX).expect("bound");
+        s.bind(&b, &ky, ClusterY).expect("bound");
+        s
+    };
+    common::kernel(&of(8, 2));
+    let want = "the launch of `B` has 18 blocks a cluster (clusterCtaIdx.x 9, clusterCtaIdx.y 2), and at most 16 are legal";
+    assert_eq!(built(&of(9, 2)), want);
+}
+
+#[test]
 fn stages_of_one_launch_that_want_different_numbers_of_threads() {
     let Fixture { mut s, b, c, k, r, .. } = fixture();
     let (outer, _) = rows(&mut s, &c, &r);

@@ -87,7 +87,7 @@ pub enum SimError {
         /// Blocks of the grid.
         grid: [u32; 3],
         /// Blocks that a cluster may have.
-        limit: u32,
+        limit: i64,
     },
     /// An extent, or a value that the host computes, that is not known when the kernel starts.
     #[error(

@@ -19,8 +19,6 @@ pub(crate) const FIRST_SERIAL: u32 = 2;
 pub(crate) const HOST: u32 = 1;
 /// Blocks that are told apart.
 pub(crate) const MAX_SERIAL: u32 = (1 << 27) - 1;
-/// Blocks of a cluster that are run together.
-pub(crate) const MAX_CLUSTER: u32 = 16;
 /// Barriers and fences of one warp that are told apart.
 pub(crate) const MAX_TIME: u32 = (1 << 24) - 1;
 /// The lane of an access that several lanes of a warp made.

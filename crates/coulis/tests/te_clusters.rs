@@ -152,7 +152,7 @@ fn machines_without_clusters_and_clusters_that_are_too_large_are_refused() {
 fn clusters_that_only_deal_data_are_refused_alike() {
     for (arch, parts, words) in [
         ("sm_80", 2, "V35: sm_80 has no clusters"),
-        ("sm_90a", 32, "V35: a cluster has 1 to 8 blocks on sm_90a, got 32"),
+        ("sm_90a", 16, "V35: a cluster has 1 to 8 blocks on sm_90a, got 16"),
     ] {
         let a = input(&[n("m"), c(64)], DType::F32, "A");
         let b = compute(&[n("m"), c(64)], "B", |i| a.at(i) + f(1.0)).unwrap();

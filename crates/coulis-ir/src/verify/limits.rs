@@ -8,7 +8,7 @@ use super::witness::Launched;
 use super::{Check, Group, InLaunch, Property, Report};
 use crate::buffer::MemScope;
 use crate::print::print_expr;
-use crate::stmt::{MAX_BLOCK_THREADS, Stmt};
+use crate::stmt::{MAX_BLOCK_THREADS, MAX_CLUSTER_BLOCKS, Stmt};
 use crate::target::Target;
 
 pub(super) const GROUP: Group = Group {
@@ -74,11 +74,13 @@ fn check_cluster<'k>(launched: &Launched<'k>, target: &Target, report: &mut Repo
         _ if most <= 1 => format!("{} has no clusters", target.arch),
         None => "the extents of a cluster are constants".to_owned(),
         Some(extents) => {
-            let found: i128 = extents.iter().product();
+            let found: i128 = extents.iter().fold(1i128, |n, extent| n.saturating_mul(*extent));
             let cut = (launch.grid.iter().zip(extents).zip(["x", "y", "z"]))
                 .filter_map(|(((_, grid), cluster), axis)| Some((grid.as_int()?, cluster, axis)))
                 .find(|(grid, cluster, _)| *cluster > 0 && grid % cluster != 0);
             match cut {
+                // These are found for every target by `verify/threads.rs`.
+                _ if found > i128::from(MAX_CLUSTER_BLOCKS) => return,
                 _ if extents.iter().any(|n| *n < 1) || found > most => {
                     format!("a cluster has 1 to {most} blocks on {}, got {found}", target.arch)
                 }

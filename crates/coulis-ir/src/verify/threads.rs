@@ -1,4 +1,4 @@
-//! V20 to V22: launches and barriers.
+//! V20 to V22, and V35 for every target: launches, clusters and barriers.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::atom::{Atom, AtomCall};
 use crate::buffer::{Buffer, MemScope};
 use crate::expr::{Expr, Node, VarId};
 use crate::kernel::Kernel;
-use crate::stmt::{MAX_BLOCK_THREADS, ScopeId, Stmt, SyncKind, ThreadTag};
+use crate::stmt::{MAX_BLOCK_THREADS, MAX_CLUSTER_BLOCKS, ScopeId, Stmt, SyncKind, ThreadTag};
 use crate::visit::{for_each_expr, stmt_children};
 
 pub(super) const GROUP: Group = Group {
@@ -265,8 +265,10 @@ impl<'r, 'k> Walk<'r, 'k> {
                 self.path.pop();
             }
             Stmt::ScopeIds { id, vars, extents } => {
+                let extent = extents.iter().try_fold(1i128, |n, e| n.checked_mul(e.as_int()?));
                 let level = match id {
-                    ScopeId::Cta | ScopeId::Cluster | ScopeId::CtaInCluster => return,
+                    ScopeId::CtaInCluster => return self.count_cluster(stmt, extent),
+                    ScopeId::Cta | ScopeId::Cluster => return,
                     ScopeId::Thread => Levels::THREAD,
                     ScopeId::Warp | ScopeId::WarpInWarpgroup => Levels::WARP,
                     ScopeId::Warpgroup => Levels::WARPGROUP,
@@ -274,8 +276,7 @@ impl<'r, 'k> Walk<'r, 'k> {
                 };
                 vars.iter().for_each(|v| self.note(v.id(), level));
                 if *id == ScopeId::Thread {
-                    let threads = extents.iter().try_fold(1i128, |n, e| n.checked_mul(e.as_int()?));
-                    self.count(stmt, threads);
+                    self.count(stmt, extent);
                 }
             }
             Stmt::Sync(kind) => self.barrier(stmt, *kind),
@@ -302,10 +303,16 @@ impl<'r, 'k> Walk<'r, 'k> {
                 format!("`{}` is launched inside a launch of itself; use the outer variable", tag.name());
             self.report.at(stmt, "V22", text);
         }
+        let with_those_around = |is_alike: fn(ThreadTag) -> bool| {
+            let outer = self.path.iter().filter(|(tag, _)| is_alike(*tag)).map(|(_, n)| *n);
+            outer.chain([extent.as_int()]).try_fold(1i128, |n, e| n.checked_mul(e?))
+        };
         if tag.is_thread() {
-            let outer = self.path.iter().filter(|(tag, _)| tag.is_thread()).map(|(_, n)| *n);
-            let threads = outer.chain([extent.as_int()]).try_fold(1i128, |n, e| n.checked_mul(e?));
+            let threads = with_those_around(ThreadTag::is_thread);
             self.count(stmt, threads);
+        } else if tag.is_of_cluster() {
+            let blocks = with_those_around(ThreadTag::is_of_cluster);
+            self.count_cluster(stmt, blocks);
         }
     }
 
@@ -313,6 +320,13 @@ impl<'r, 'k> Walk<'r, 'k> {
         if let Some(found) = threads.filter(|n| *n > i128::from(MAX_BLOCK_THREADS)) {
             let text = format!("a block has at most {MAX_BLOCK_THREADS} threads, got {found}");
             self.report.at(stmt, "V20", text);
+        }
+    }
+
+    fn count_cluster(&mut self, stmt: &'k Stmt, blocks: Option<i128>) {
+        if let Some(found) = blocks.filter(|n| *n > i128::from(MAX_CLUSTER_BLOCKS)) {
+            let text = format!("a cluster has at most {MAX_CLUSTER_BLOCKS} blocks, got {found}");
+            self.report.at(stmt, "V35", text);
         }
     }
 

@@ -7,12 +7,12 @@ use coulis_ir::device::{Launch, has_launches, host_program};
 use coulis_ir::remark::{LEFT_ZERO, ZEROED};
 use coulis_ir::target::BlockLimits;
 use coulis_ir::visit::written_memory;
-use coulis_ir::{Attr, Buffer, Checked, DType, Expr, Kernel, Param, Stmt, Var, VarId};
+use coulis_ir::{Attr, Buffer, Checked, DType, Expr, Kernel, MAX_CLUSTER_BLOCKS, Param, Stmt, Var, VarId};
 
 use super::{Compiler, Place, from_active_mask};
 use crate::code::{Code, Instr, LaunchCode, Operand, Plan, RegionInfo, RegionKind};
 use crate::error::SimError;
-use crate::order::{FIRST_SERIAL, MAX_CLUSTER, MAX_SERIAL};
+use crate::order::{FIRST_SERIAL, MAX_SERIAL};
 
 /// Memory and launches of a kernel whose free variables have these values.
 pub(crate) fn plan<'k, const W: usize>(
@@ -214,10 +214,10 @@ impl Host {
     ) -> Result<LaunchCode<W>, SimError> {
         let grid = self.extents(&launch.grid, "blockIdx")?;
         let cluster = self.extents(&launch.cluster, "clusterCtaIdx")?;
-        let blocks: u64 = cluster.iter().map(|n| u64::from(*n)).product();
+        let blocks: i128 = cluster.iter().map(|n| i128::from(*n)).product();
         let is_cut = grid.iter().zip(cluster).any(|(grid, cluster)| cluster == 0 || grid % cluster != 0);
-        if is_cut || blocks > u64::from(MAX_CLUSTER) {
-            return Err(SimError::Cluster { cluster, grid, limit: MAX_CLUSTER });
+        if is_cut || blocks > i128::from(MAX_CLUSTER_BLOCKS) {
+            return Err(SimError::Cluster { cluster, grid, limit: MAX_CLUSTER_BLOCKS });
         }
         let block = self.extents(&launch.block, "threadIdx")?;
         let code = Code {
