@@ -136,7 +136,7 @@ impl Reader<'_> {
         };
         let mut shape = Vec::new();
         for extent in args {
-            shape.push(self.scalar_int(extent, "an extent")?);
+            shape.push(self.extent_of_buffer(extent)?);
         }
         let function = if local { "local" } else { "view" };
         let mut keywords = Keywords::new(function, keywords);

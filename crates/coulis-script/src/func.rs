@@ -175,9 +175,22 @@ impl Reader<'_> {
         })
     }
 
-    /// A shape: a tuple or list of scalar integers, or one of them.
+    /// A shape: a tuple or list of extents, or one of them.
     pub(crate) fn shape(&mut self, term: &Term) -> Parsed<Vec<Expr>> {
-        term.items().iter().map(|extent| self.scalar_int(extent, "an extent")).collect()
+        term.items().iter().map(|extent| self.extent_of_buffer(extent)).collect()
+    }
+
+    /// A scalar integer, which is at least 0 where it is a constant.
+    pub(crate) fn extent_of_buffer(&mut self, term: &Term) -> Parsed<Expr> {
+        let extent = self.scalar_int(term, "an extent")?;
+        match extent.as_int() {
+            Some(value) if value < 0 => Err(term.fault(ParseErrorKind::Range {
+                what: "an extent of a buffer",
+                found: value.to_string(),
+                legal: "at least 0".to_owned(),
+            })),
+            _ => Ok(extent),
+        }
     }
 
     /// A buffer of these fields named `name`, which `term` declares.

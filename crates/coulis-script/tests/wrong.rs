@@ -48,6 +48,29 @@ fn parameters_have_no_more_bytes_than_are_counted() {
 }
 
 #[test]
+fn buffers_have_no_extents_below_0() {
+    for (declaration, column) in [
+        ("x = T.alloc_shared([-8, 64], \"float32\")", 25),
+        ("x = T.alloc_buffer((64, -8), \"float32\")", 29),
+        ("x = T.allocate([-8], \"float32\", \"local\")", 21),
+        ("x = T.Buffer((-8,), \"float32\", data=A.data)", 19),
+        ("x = A.view(-8, 4)", 16),
+    ] {
+        check(
+            declaration,
+            &format!("line 4, column {column}: an extent of a buffer: found -8; legal: at least 0"),
+        );
+    }
+    for param in ["A: T.Buffer((-8,))", "n: T.int32, A: T.Buffer((n, -8))"] {
+        let text = format!("@T.prim_func\ndef main({param}):\n    pass\n");
+        let error = parse_module(&text).expect_err(param).to_string();
+        assert!(error.ends_with("an extent of a buffer: found -8; legal: at least 0"), "{error}");
+    }
+    let text = kernel("x = T.alloc_shared([0, 64], \"float32\")\ny = T.alloc_shared([n - 8], \"float32\")");
+    parse_module(&text).unwrap();
+}
+
+#[test]
 fn mistakes_are_named_with_their_place() {
     check("A[0, 0] = x", "line 4, column 15: nothing named `x` is in scope");
     check(
