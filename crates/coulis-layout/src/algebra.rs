@@ -39,11 +39,16 @@ pub enum LayoutError {
     },
     /// A dimension whose boundary cuts an iterator.
     #[error(
-        "a dimension of extent {extent} ends inside an iterator of extent {iter}, which it does not divide"
+        "dimension {dim} of the shape {shape:?} ends inside an iterator of extent {iter}, and {rest}, what is left of the \
+         dimension there, does not divide it"
     )]
     Boundary {
+        /// The shape.
+        shape: Vec<i64>,
+        /// The dimension.
+        dim: usize,
         /// What is left of the dimension's extent.
-        extent: i64,
+        rest: i64,
         /// Extent of the iterator.
         iter: i64,
     },
@@ -228,32 +233,41 @@ impl TileLayout {
         })
     }
 
-    /// The iterators of each dimension of a shape, outermost first; iterators are split where a boundary asks for it.
+    /// The iterators of each dimension of a shape, outermost first. Where a boundary asks for it iterators are split, and one
+    /// that the boundary does not divide is fused with those outside of it that go on where it ends.
     ///
     /// # Errors
-    /// Where the shape has another number of elements, or a boundary cuts an iterator that it does not divide.
+    /// Where the shape has another number of elements, or a boundary cuts an iterator that it does not divide: one dimension
+    /// carries into the other there, which iterators of each do not say.
     pub fn group(&self, shape: &[i64]) -> Result<Vec<Vec<Iter>>, LayoutError> {
         if shape.iter().product::<i64>() != self.size() {
             return Err(LayoutError::Size { size: self.size(), shape: shape.to_vec() });
         }
         let mut left: Vec<Iter> = self.shard.iter().filter(|it| it.extent > 1).cloned().collect();
         let mut groups = Vec::with_capacity(shape.len());
-        for &extent in shape.iter().rev() {
+        for (dim, &extent) in shape.iter().enumerate().rev() {
             let mut rest = extent;
             let mut group = Vec::new();
             while rest > 1 {
                 let Some(mut it) = left.pop() else {
                     return Err(LayoutError::Size { size: self.size(), shape: shape.to_vec() });
                 };
+                while it.extent % rest != 0 && rest % it.extent != 0 {
+                    let Some(whole) = left.last().and_then(|outer| joined(outer, &it)) else {
+                        return Err(LayoutError::Boundary {
+                            shape: shape.to_vec(),
+                            dim,
+                            rest,
+                            iter: it.extent,
+                        });
+                    };
+                    left.pop();
+                    it = whole;
+                }
                 if it.extent > rest {
-                    if it.extent % rest != 0 {
-                        return Err(LayoutError::Boundary { extent: rest, iter: it.extent });
-                    }
                     let step = AxisStride { stride: it.step.stride * rest, axis: it.step.axis.clone() };
                     left.push(Iter { extent: it.extent / rest, step });
                     it.extent = rest;
-                } else if rest % it.extent != 0 {
-                    return Err(LayoutError::Boundary { extent: rest, iter: it.extent });
                 }
                 rest /= it.extent;
                 group.push(it);
@@ -303,17 +317,18 @@ pub(crate) fn summed(offset: &[AxisStride]) -> Vec<AxisStride> {
 pub fn fused(iters: &[Iter]) -> Vec<Iter> {
     let mut out: Vec<Iter> = Vec::new();
     for it in iters.iter().filter(|it| it.extent > 1) {
-        match out.last_mut() {
-            Some(outer)
-                if outer.step.axis == it.step.axis && outer.step.stride == it.extent * it.step.stride =>
-            {
-                outer.extent *= it.extent;
-                outer.step.stride = it.step.stride;
-            }
-            _ => out.push(it.clone()),
+        match out.last_mut().and_then(|outer| joined(outer, it).map(|whole| (outer, whole))) {
+            Some((outer, whole)) => *outer = whole,
+            None => out.push(it.clone()),
         }
     }
     out
+}
+
+/// Two neighbours as one iterator, if the outer one goes on where the inner one ends.
+fn joined(outer: &Iter, inner: &Iter) -> Option<Iter> {
+    let goes_on = outer.step.axis == inner.step.axis && outer.step.stride == inner.extent * inner.step.stride;
+    goes_on.then(|| Iter { extent: outer.extent * inner.extent, step: inner.step.clone() })
 }
 
 #[cfg(test)]
@@ -360,7 +375,18 @@ mod tests {
             two.group(&[3, 8]).unwrap(),
             [iters(&[(3, 8, "tx")]), iters(&[(2, 4, "tx"), (4, 1, "tx")])]
         );
-        assert_eq!(two.group(&[4, 6]), Err(LayoutError::Boundary { extent: 6, iter: 4 }));
+        assert_eq!(two.group(&[4, 6]).unwrap(), [iters(&[(4, 6, "tx")]), iters(&[(6, 1, "tx")])]);
+        let three = layout(&[(3, 16, "tx"), (2, 4, "tx"), (2, 1, "tx"), (2, 1, "m")], &[]);
+        assert_eq!(
+            three.group(&[2, 12]).unwrap_err().to_string(),
+            "dimension 1 of the shape [2, 12] ends inside an iterator of extent 2, and 3, what is left of the dimension there, does \
+             not divide it"
+        );
+        let three = layout(&[(3, 8, "tx"), (2, 4, "tx"), (2, 2, "tx"), (2, 1, "m")], &[]);
+        assert_eq!(
+            three.group(&[2, 12]).unwrap(),
+            [iters(&[(2, 12, "tx")]), iters(&[(3, 4, "tx"), (2, 2, "tx"), (2, 1, "m")])]
+        );
         assert!(matches!(two.group(&[5, 5]), Err(LayoutError::Size { size: 24, .. })));
     }
 
