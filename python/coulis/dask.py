@@ -172,6 +172,8 @@ def _mask(where, x):
     mask = where if isinstance(where, da.Array) else da.asarray(where)
     if mask.dtype != bool:
         raise ValueError(f"`where` is to hold bool, got {mask.dtype}")
+    # Dask repeats the first chunk of what it broadcasts, which may be one of no elements.
+    mask = mask.rechunk({d: -1 for d, length in enumerate(mask.shape) if length == 1})
     try:
         return da.broadcast_to(mask, x.shape).rechunk(x.chunks)
     except ValueError:

@@ -68,6 +68,14 @@ def test_elements_that_a_mask_leaves_out_take_no_part(axis, chunks):
         close(type(found)(*computed[:-2], type(found.maxloc)(*computed[-2:])), wanted)
 
 
+def test_a_broadcast_mask_may_have_chunks_of_no_elements():
+    whole = X[:, :1] % 1 < 0.6
+    mask = da.from_array(whole, chunks=((3, 0, 4), (0, 1, 0), (0, 4)))
+    for chunks in [(3, 4, 2), ((0, 7), (9, 0), (4,))]:
+        found = coulis.dask.reduce(da.from_array(X, chunks=chunks), "sum", 0, where=mask).compute()
+        np.testing.assert_allclose(found, coulis.reduce(X, "sum", 0, where=np.broadcast_to(whole, X.shape)))
+
+
 def test_what_a_mask_leaves_nothing_of_is_refused_where_it_has_no_value():
     x = da.from_array(X, chunks=4)
     mask = np.ones(9, bool)[:, None]
