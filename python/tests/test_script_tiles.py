@@ -99,3 +99,5 @@ def test_the_variants_of_a_simulated_kernel_are_those_of_the_simulator_and_its_w
     b = np.zeros(1, "float32")
     f(np.ones(64, "float32"), b)
     assert b[0] == 64
+    # So is the text: the last step of the sum adds halves of a warp of 64 lanes.
+    assert "32, 64, 64)" in f.source("tir")

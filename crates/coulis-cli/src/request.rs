@@ -51,6 +51,7 @@ impl TargetArgs {
         }
         let device = match choice {
             TargetChoice::Cpu => DeviceChoice::Cpu,
+            TargetChoice::Sim { warp } => DeviceChoice::Sim { warp, orders: 1 },
             TargetChoice::Cuda { arch } => {
                 DeviceChoice::Elsewhere { arch: arch.unwrap_or_else(|| DEFAULT_CUDA_ARCH.to_owned()) }
             }

@@ -114,17 +114,12 @@ impl Function {
         })
     }
 
-    /// The text of the kernel as it runs.
+    /// The text of the kernel as it runs on its target.
     fn lowered(&self) -> Result<String, coulis::Error> {
-        let choice = match self.target {
-            Target::Sim(_) => None,
-            Target::Cpu | Target::Cuda(_) => Some(self.target.choice()),
-        };
+        let choice = self.target.choice();
         match &self.origin {
-            Origin::Schedule(parts) => {
-                te::listing_partitioned(&parts.0, &parts.1, &self.name, choice.as_ref())
-            }
-            Origin::Text(text) => text::lower(text, None, choice.as_ref()),
+            Origin::Schedule(parts) => te::listing_partitioned(&parts.0, &parts.1, &self.name, Some(&choice)),
+            Origin::Text(text) => text::lower(text, None, Some(&choice)),
         }
     }
 }
@@ -340,7 +335,11 @@ impl Function {
         let made = py.detach(|| match (kind, &self.origin) {
             ("tir", _) => self.lowered(),
             ("c", Origin::Text(text)) => text::emit_c(text),
-            ("c", Origin::Schedule(_)) => self.lowered().and_then(|text| text::emit_c(&text)),
+            ("c", Origin::Schedule(parts)) => {
+                let choice = coulis::TargetChoice::Cpu;
+                te::listing_partitioned(&parts.0, &parts.1, &self.name, Some(&choice))
+                    .and_then(|text| text::emit_c(&text))
+            }
             ("cuda", Origin::Text(text)) => text::emit_cuda(text, &self.cuda_choice()),
             ("cuda", Origin::Schedule(parts)) => {
                 te::device_source(&parts.0, &parts.1, &self.name, &self.cuda_choice())
@@ -369,8 +368,9 @@ impl Function {
             let mut lines = match (&self.origin, &self.target) {
                 (Origin::Schedule(parts), _) => parts.0.explain(),
                 (Origin::Text(_), Target::Cpu) => String::new(),
-                (Origin::Text(text), Target::Cuda(_)) => shown(&text::explain(text, &self.target.choice())?),
-                (Origin::Text(text), Target::Sim(warp)) => shown(&text::explain_simulated(text, *warp)?),
+                (Origin::Text(text), Target::Cuda(_) | Target::Sim(_)) => {
+                    shown(&text::explain(text, &self.target.choice())?)
+                }
             };
             match self.compiled(0) {
                 Ok(made) => {

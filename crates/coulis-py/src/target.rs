@@ -100,7 +100,8 @@ impl Target {
     pub fn choice(&self) -> TargetChoice {
         match self {
             Target::Cuda(arch) => TargetChoice::Cuda { arch: arch.clone() },
-            Target::Cpu | Target::Sim(_) => TargetChoice::Cpu,
+            Target::Cpu => TargetChoice::Cpu,
+            Target::Sim(warp) => TargetChoice::Sim { warp: *warp },
         }
     }
 

@@ -3,7 +3,7 @@
 use coulis_ir::Target;
 use coulis_runtime::CpuKind;
 
-use crate::device::open_cpu;
+use crate::device::{open_cpu, sim_options};
 use crate::error::Error;
 
 /// The architecture of CUDA targets where none is named and no device is there to ask.
@@ -21,16 +21,22 @@ pub enum TargetChoice {
         /// The architecture.
         arch: Option<String>,
     },
+    /// The GPU of the simulator.
+    Sim {
+        /// Lanes of a warp, 32 or 64.
+        warp: u32,
+    },
 }
 
 impl TargetChoice {
     /// The facts that passes and emitters ask for.
     ///
     /// # Errors
-    /// For an architecture that coulis does not compile for.
+    /// For an architecture that coulis does not compile for, and warps that the simulator has not.
     pub fn facts(&self) -> Result<Target, Error> {
         match self {
             TargetChoice::Cpu => Ok(open_cpu(None, CpuKind::Auto)?.target().clone()),
+            TargetChoice::Sim { warp } => Ok(Target::simulated(sim_options(*warp, 1)?.warp)),
             TargetChoice::Cuda { arch } => {
                 let arch = arch.as_deref().unwrap_or(DEFAULT_CUDA_ARCH);
                 Target::cuda(arch).ok_or_else(|| {

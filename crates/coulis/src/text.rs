@@ -10,6 +10,7 @@ use coulis_ir::device::{has_launches, names_scope_ids};
 pub use coulis_ir::print::print_kernel;
 use coulis_ir::print::{print_module, print_stmt};
 use coulis_ir::stmt::TileOp;
+use coulis_ir::target::TargetKind;
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Checked, Form, Kernel, Stmt, Target};
 use coulis_lower::{Options, PASSES};
@@ -172,19 +173,11 @@ pub struct CallTable {
 
 /// The tables of all tile calls of a text, in its order. That no variant accepts a call is an answer, not an error.
 pub fn explain(text: &str, target: &TargetChoice) -> Result<Vec<CallTable>, Error> {
-    explain_text(text, &target.facts()?)
-}
-
-/// The same for the simulator with warps of that many lanes, 32 or 64.
-pub fn explain_simulated(text: &str, warp: u32) -> Result<Vec<CallTable>, Error> {
-    explain_text(text, &Target::simulated(warp))
-}
-
-fn explain_text(text: &str, target: &Target) -> Result<Vec<CallTable>, Error> {
+    let target = target.facts()?;
     let mut tables = Vec::new();
     for kernel in kernels(text)? {
         if kernel.form == Form::Tiled {
-            tables.extend(explain_kernel(permit_given(kernel)?.kernel(), target)?);
+            tables.extend(explain_kernel(permit_given(kernel)?.kernel(), &target)?);
         }
     }
     Ok(tables)
@@ -310,13 +303,13 @@ pub fn device_source(
     name: &str,
     target: &TargetChoice,
 ) -> Result<String, Error> {
-    let lowered = compile_schedule(schedule, args, name, &target.facts()?)?;
+    let lowered = compile_schedule(schedule, args, name, &cuda_facts(target)?)?;
     Ok(cuda_module(&lowered.checked)?.text)
 }
 
 /// The CUDA text of the kernels of a text.
 pub fn emit_cuda(text: &str, target: &TargetChoice) -> Result<String, Error> {
-    let target = target.facts()?;
+    let target = cuda_facts(target)?;
     let mut out = Emitted::default();
     for kernel in kernels(text)? {
         let checked = flat_for(kernel, &target)?;
@@ -340,7 +333,7 @@ pub enum CudaBinary {
 
 /// The CUDA text of the one kernel of a text, compiled. Needs NVRTC and no GPU.
 pub fn emit_cuda_binary(text: &str, target: &TargetChoice, to: CudaBinary) -> Result<Vec<u8>, Error> {
-    let target = target.facts()?;
+    let target = cuda_facts(target)?;
     let checked = flat_for(one(text, None)?, &target)?;
     let module = cuda_module(&checked)?;
     let name = &checked.kernel().name;
@@ -356,6 +349,18 @@ pub fn emit_cuda_binary(text: &str, target: &TargetChoice, to: CudaBinary) -> Re
         CudaBinary::Sass => {
             let (code, _) = compiler.cubin(name, &module.text, &target.arch).map_err(refused)?;
             disassemble(compiler.search(), &code).map(String::into_bytes).map_err(refused)
+        }
+    }
+}
+
+/// The facts of a target for which CUDA text is made, whose functions are those of warps of 32 lanes.
+fn cuda_facts(target: &TargetChoice) -> Result<Target, Error> {
+    let facts = target.facts()?;
+    match facts.kind {
+        TargetKind::Cpu | TargetKind::Cuda => Ok(facts),
+        TargetKind::Hip => {
+            let message = format!("CUDA text is for warps of 32 lanes, and the target has {}", facts.warp);
+            Err(Error::unsupported("emit/target", message))
         }
     }
 }

@@ -4,7 +4,10 @@
 
 use std::path::Path;
 
+use coulis::text::{compile, emit_cuda, lower as lower_text};
+use coulis::{CompileOptions, DeviceChoice, TargetChoice};
 use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis_ir::print::print_module;
 use coulis_ir::{DType, Form, Kernel, Target};
 use coulis_lower::{Options, lower};
 use coulis_script::parse_module;
@@ -140,4 +143,30 @@ def shared(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
         })
         .collect();
     assert_eq!(found, want);
+}
+
+#[test]
+fn the_text_for_the_simulator_is_that_of_its_warps() {
+    let text = "@T.prim_func
+def f(A: T.Buffer((64,), \"float32\"), B: T.Buffer((1,), \"float32\")):
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([64])
+    T.warp_id([1])
+    Tx.warp.sum(B, A)
+";
+    let target = |warp: u32| TargetChoice::Sim { warp };
+    let shown = lower_text(text, None, Some(&target(64))).unwrap();
+    let function = compile(
+        text,
+        &CompileOptions { device: DeviceChoice::Sim { warp: 64, orders: 1 }, ..CompileOptions::default() },
+    )
+    .unwrap();
+    assert_eq!(shown, print_module(&[function[0].kernel().clone()]));
+    // A warp of 32 lanes is not all of the block.
+    assert!(lower_text(text, None, Some(&target(32))).is_err());
+    let error = lower_text(text, None, Some(&target(16))).unwrap_err().to_string();
+    assert!(error.contains("warps of 32 or 64 lanes"), "{error}");
+    let error = emit_cuda(text, &target(64)).unwrap_err().to_string();
+    assert_eq!(error, "error[emit/target]: CUDA text is for warps of 32 lanes, and the target has 64");
 }

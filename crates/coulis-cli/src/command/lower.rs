@@ -85,6 +85,7 @@ fn run(args: &Args) -> Result<(), Failure> {
     let asked = target.as_ref().map(|target| match target {
         TargetChoice::Cpu => "cpu",
         TargetChoice::Cuda { .. } => "cuda",
+        TargetChoice::Sim { .. } => "sim",
     });
     if let (Some(asked), Some(emit)) = (asked, args.emit)
         && let Some(legal) = emit.target().filter(|legal| *legal != asked)
