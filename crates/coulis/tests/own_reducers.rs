@@ -270,6 +270,17 @@ fn nan_is_absent_for_own_reducers_too_when_it_is_ignored() {
         let outcome = coulis::reduce::run(std::slice::from_ref(&input), &call).unwrap();
         assert_eq!(outcome.results[0].array.as_slice::<f32>(), Some(&[6.0f32][..]));
     }
+    // Of nothing but NaN no element takes part, and the identity is left; an extremum of the catalogue is NaN there.
+    for (shape, axis) in [([3, 70], 1), ([70, 3], 0)] {
+        let input = Array::from_slice(&shape, &[f32::NAN; 210]).unwrap();
+        for device in devices() {
+            let ops = request(&["deepest", "max"], vec![own.clone()], &[axis], device);
+            let call = Request { nan: NanPolicy::Ignore, ..ops };
+            let results = coulis::reduce::run(std::slice::from_ref(&input), &call).unwrap().results;
+            assert_eq!(results[0].array.as_slice::<f32>(), Some(&[f32::NEG_INFINITY; 3][..]));
+            assert!(results[1].array.as_slice::<f32>().unwrap().iter().all(|v| v.is_nan()));
+        }
+    }
 }
 
 #[test]
