@@ -9,6 +9,8 @@ import numbers
 from collections import namedtuple
 from typing import Any
 
+import numpy as np
+
 from ._coulis import Reducer, bench_of, described, described_beside, plan_of
 from ._coulis import reduce as _reduce
 from ._functions import check
@@ -31,6 +33,34 @@ def _known(options, what):
     unknown = sorted(set(options) - _OPTIONS)
     if unknown:
         raise TypeError(f"{what} takes no {', '.join(unknown)}; legal are {', '.join(sorted(_OPTIONS))}")
+
+
+def _is_moved_by_a_pickle(one):
+    """Whether elements have other strides once they are pickled, for which the plan would not be."""
+    return type(one) is np.ndarray and not one.dtype.hasobject and not (one.flags.c_contiguous or one.flags.f_contiguous)
+
+
+class _Strided:
+    """An array that is pickled with its strides."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __reduce__(self):
+        array = self.array
+        # Of a dimension that one element is repeated along, that element.
+        elements = array[tuple(slice(None if step else 1) for step in array.strides)]
+        return _with_strides, (np.ascontiguousarray(elements), array.shape, array.strides)
+
+
+def _with_strides(elements, shape, strides):
+    """The array of these elements that has those strides; what lies between them is 0."""
+    reach = [(length - 1) * step for length, step in zip(shape, strides)]
+    first = -sum(min(distance, 0) for distance in reach)
+    last = sum(max(distance, 0) for distance in reach)
+    memory = np.zeros(first + last + elements.dtype.itemsize, np.uint8)
+    np.ndarray(elements.shape, elements.dtype, memory, first, strides)[...] = elements
+    return np.ndarray(shape, elements.dtype, memory, first, strides)
 
 
 class Plan:
@@ -102,6 +132,15 @@ class Plan:
             return self._mapped(x, self._axis, {**options, "plan": self._trace})
         _known(options, "a call of a plan")
         return _reduce(x, self._ops, self._axis, **{**self._options, **options, "plan": self._trace})
+
+    def __getstate__(self):
+        kept = {name: _Strided(one) if _is_moved_by_a_pickle(one) else one for name, one in self._options.items()}
+        return {**self.__dict__, "_options": kept, "_mapped": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._options = {name: one.array if isinstance(one, _Strided) else one for name, one in self._options.items()}
+        self._mapped = mapped(self._ops, self._options)
 
     def __repr__(self):
         return f"<coulis.Plan {self.name} of {self._ops} over {self._axis}>"

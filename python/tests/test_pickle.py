@@ -82,6 +82,33 @@ def test_plans_reducers_devices_and_measurements_are_pickled():
     assert pickle.loads(pickle.dumps(measured)) == measured
 
 
+def test_plans_keep_the_strides_of_their_arrays():
+    rng = np.random.default_rng(5)
+    x, wide = rng.random((16, 8, 32), np.float32), rng.random((16, 16, 64)) > 0.3
+    row, weight = wide[:1, :1, :32], np.repeat(rng.random(256), 2)[::-2].reshape(8, 32)
+    masks = [
+        wide[:, ::2, :32],
+        wide[:, 8:, ::-2],
+        wide[::-1, :8].transpose(2, 0, 1)[:32].transpose(1, 2, 0),
+        np.ascontiguousarray(wide[:, :8, :32].transpose(1, 0, 2)).transpose(1, 0, 2),
+        np.broadcast_to(row, x.shape),
+        np.broadcast_to(wide[:, :1, :32], x.shape)[:, ::-1],
+    ]
+    for axis in (None, 0, 1, 2):
+        plans = [coulis.plan(x, ["sum", "count"], axis, where=mask) for mask in masks]
+        for plan in [*plans, *(coulis.plan(x, "softmax", axis, where=mask) for mask in masks)]:
+            wanted = plan(x)
+            for again in (pickle.loads(pickle.dumps(plan)), copy.deepcopy(plan), copy.copy(plan)):
+                same([again(x)] if axis is None else again(x), [wanted] if axis is None else wanted)
+                mask, found = plan._options["where"], again._options["where"]
+                assert found.strides == mask.strides and (found == mask).all()
+                assert again._mapped is None or again._mapped.options["where"] is found
+    normed = coulis.plan(x, "layer_norm", (1, 2), weight=weight)
+    same(pickle.loads(pickle.dumps(normed))(x), normed(x))
+    sparse = np.zeros((64, 64 << 10), bool)[:, ::1024]
+    assert len(pickle.dumps(coulis.plan((64, 64), "sum", where=sparse))) < 1 << 14, "what lies between elements is no part of it"
+
+
 def test_what_cannot_be_pickled_says_so():
     n = te.var("n")
     A = te.placeholder((n,), name="A")
