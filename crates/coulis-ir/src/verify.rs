@@ -95,6 +95,38 @@ pub struct Faults {
     pub listing: String,
 }
 
+/// Lines of a listing that is shown whole.
+const WHOLE_LINES: usize = 200;
+/// Faults around which lines of a longer one are shown.
+const SHOWN_FAULTS: usize = 4;
+/// Lines before and after each of them, and at the top.
+const LINES_AROUND: usize = 6;
+
+impl Faults {
+    /// The listing; where it is long, its top and the lines around the first faults, with how many are left out between them.
+    pub fn excerpt(&self) -> String {
+        let lines: Vec<&str> = self.listing.trim_end().lines().collect();
+        if lines.len() <= WHOLE_LINES {
+            return lines.join("\n");
+        }
+        let faulty = lines.iter().enumerate().filter(|(_, line)| line.contains("# ^^^^ error"));
+        let mut shown = String::new();
+        let mut next = 0;
+        for at in std::iter::once(0).chain(faulty.map(|(at, _)| at).take(SHOWN_FAULTS)) {
+            let from = at.saturating_sub(LINES_AROUND).max(next);
+            if from > next {
+                shown.push_str(&format!("... {}\n", counted(from - next, "line")));
+            }
+            next = next.max((at + LINES_AROUND + 1).min(lines.len()));
+            lines[from.min(next)..next].iter().for_each(|line| shown.extend([line, "\n"]));
+        }
+        if next < lines.len() {
+            shown.push_str(&format!("... {}", counted(lines.len() - next, "line")));
+        }
+        shown.trim_end().to_owned()
+    }
+}
+
 fn first(faults: &[Fault]) -> String {
     faults.first().map(|f| format!("{}: {}", f.code, f.message)).unwrap_or_default()
 }

@@ -30,6 +30,15 @@ fn te_fault_c7_factors_below_one_and_beyond_the_index() {
     ] {
         refused(&mut s, |s| s.split(&b, &k, by), want);
     }
+    // What is rounded up to a multiple of it stays in 64 bits.
+    let (most, l) = (i64::MAX / 2, reduce_axis(Expr::int_of(5, DType::I64), "l"));
+    let a = placeholder(&[Expr::int_of(5, DType::I64)], DType::I32, "A").expect("a tensor");
+    let long = compute(&[Expr::int(1)], "L", |_| sum(a.at([&l]), from_ref(&l))).expect("a tensor");
+    let mut of_long = Schedule::new(from_ref(&long), &[a, long.clone()]).expect("a schedule");
+    let want =
+        format!("split of `l` takes a factor of at most {most}, since its index is int64, got {}", most + 1);
+    refused(&mut of_long, |s| s.split(&long, &l, Split::Factor(most + 1)), &want);
+    of_long.split(&long, &l, Split::Factor(most)).expect("the largest is legal");
     s.split(&b, &k, Split::Factor(1)).expect("1 is legal");
     check(&s, &[&[("n", 3), ("m", 5)]]);
 }

@@ -131,5 +131,5 @@ pub fn permit_given(kernel: Kernel) -> Result<Checked, Error> {
 
 /// Faults of a kernel that a user wrote.
 pub(crate) fn given_faults(faults: coulis_ir::verify::Faults) -> Error {
-    Error::user("verify", &faults).with_help(faults.listing.trim_end())
+    Error::user("verify", &faults).with_help(faults.excerpt())
 }

@@ -492,3 +492,20 @@ def main(A_ptr: T.handle):
         "kernel `main` has 2 faults: V12: index `i` of `A` comes to 8, and legal ones are 0 to 7"
     );
 }
+
+#[test]
+fn of_a_long_listing_what_is_around_the_first_faults_is_shown() {
+    let a = array("A", &[c(8)]);
+    let store = |at: i32| Stmt::store(&a, [c(at)], f(0.0));
+    let of = |n: i32, faulty: &[i32]| {
+        let stores = (0..n).map(|at| store(if faulty.contains(&at) { 8 } else { 0 }));
+        verify(flat(&[&a], Stmt::seq(stores))).unwrap_err()
+    };
+    let short = of(20, &[3]);
+    assert_eq!(short.excerpt(), short.listing.trim_end());
+    let excerpt = of(1000, &[300, 303, 999]).excerpt();
+    let left_out: Vec<&str> = excerpt.lines().filter(|line| line.starts_with("...")).collect();
+    assert_eq!(left_out, ["... 291 lines", "... 684 lines"], "{excerpt}");
+    assert_eq!(excerpt.lines().filter(|line| line.contains("# ^^^^ error")).count(), 3);
+    assert!(excerpt.starts_with("@T.prim_func") && excerpt.lines().count() < 40, "{excerpt}");
+}

@@ -122,7 +122,13 @@ impl Primitive for SplitAxis {
         stage.check_unmarked("split", &self.axis)?;
         let axis = stage.axis_name(&self.axis);
         let dtype = self.axis.dtype();
-        let most = dtype.int_range().map_or(i128::MAX, |(_, most)| most);
+        // An extent is rounded up to a multiple of the factor in the type of the index, of which both may be half. Types of
+        // fewer bits are widened where they do not hold that.
+        let most = match dtype.int_range() {
+            Some((_, most)) if most > i128::from(u32::MAX) => most / 2,
+            Some((_, most)) => most,
+            None => i128::MAX,
+        };
         let sized = |what, found| match found {
             ..1 => Err(ScheduleError::FactorTooSmall { primitive: "split", axis, what, found }),
             _ if i128::from(found) > most => {
