@@ -23,6 +23,8 @@ const FEWEST_BYTES: u64 = 1 << 16;
 /// copy as to read across, and from 16 MB on less.
 const FEWEST_WIDE_BYTES: u64 = 1 << 24;
 const WIDE: u64 = 4;
+/// The same, at most: what is larger is read as it lies, as files may be larger than memory.
+const MOST_BYTES: u64 = 2 << 30;
 
 /// A copy of an array in the order of the loops.
 pub struct InOrder {
@@ -49,7 +51,8 @@ impl Problem {
         for (array, dtype) in inputs.iter().chain(mask.then_some(&DType::Bool)).enumerate().skip(1) {
             let bytes = dtype.bytes() as u64;
             let fewest = if by_loops && bytes >= WIDE { FEWEST_WIDE_BYTES } else { FEWEST_BYTES };
-            if self.bytes_along(array, bytes) < fewest || !self.lies_across(array, bytes) {
+            let size = self.bytes_along(array, bytes);
+            if !(fewest..=MOST_BYTES).contains(&size) || !self.lies_across(array, bytes) {
                 continue;
             }
             self.given[array] = self.dims.iter().map(|dim| dim.strides[array]).collect();
@@ -214,4 +217,76 @@ fn copy_of(
         elements.at(&at)
     })?;
     Ok(copies[0].clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::args::{ArrayInfo, compact_strides, strides_in};
+
+    use super::*;
+    use crate::order::ResultForm;
+
+    /// A mask beside row-major `float32`, with the axes in this order in memory, of extent 1 along some of them.
+    fn problem(shape: &[i64], order: &[usize], still: &[usize], axes: &[i64], by_loops: bool) -> Problem {
+        let array =
+            |dtype, shape: &[i64], strides: Vec<i64>| ArrayInfo { dtype, shape: shape.to_vec(), strides };
+        let mut of_mask = shape.to_vec();
+        still.iter().for_each(|&axis| of_mask[axis] = 1);
+        let x = array(DType::F32, shape, compact_strides(shape));
+        let mask = array(DType::Bool, &of_mask, strides_in(&of_mask, order));
+        let inputs = std::slice::from_ref(&x);
+        let problem = Problem::new(inputs, Some(&mask), Some(axes), ResultForm::default(), false).unwrap();
+        problem.in_order(&[DType::F32], true, false, by_loops)
+    }
+
+    fn strides(problem: &Problem) -> Vec<(i64, i64)> {
+        problem.dims.iter().map(|dim| (dim.extent, dim.strides[1])).collect()
+    }
+
+    #[test]
+    fn what_lies_across_the_loops_is_put_in_their_order() {
+        let rows = problem(&[512, 1000], &[1, 0], &[], &[1], true);
+        assert_eq!((strides(&rows), &rows.given[1]), (vec![(512, 1000), (1000, 1)], &vec![1, 512]));
+        assert_eq!(rows.dims_in_order(1), Some(vec![0, 1]));
+        assert_eq!(rows.loops_in_order(1, &[0, 1]), [(512, 1), (1000, 512)]);
+        // Of some dimensions, once for all others.
+        let few = problem(&[9, 512, 1000], &[0, 2, 1], &[0], &[2], true);
+        assert_eq!(few.dims_in_order(1), Some(vec![1, 2]));
+        assert_eq!(strides(&few), [(9, 0), (512, 1000), (1000, 1)]);
+    }
+
+    #[test]
+    fn the_copy_of_an_array_is_one_piece_where_the_first_is() {
+        let whole = problem(&[512, 1000], &[1, 0], &[], &[0, 1], true);
+        assert_eq!(strides(&whole), [(512_000, 1)]);
+        assert_eq!(whole.dims_in_order(1), Some(vec![0]));
+        assert_eq!(whole.loops_in_order(1, &[0]), [(512, 1), (1000, 512)]);
+        assert_eq!(near_of(&whole.loops_in_order(1, &[0])), 0);
+    }
+
+    #[test]
+    fn what_is_near_or_too_much_is_read_as_it_lies() {
+        let is_read = |shape: &[i64], order: &[usize]| !problem(shape, order, &[], &[1], true).has_copies();
+        assert!(is_read(&[512, 1000], &[0, 1]), "the same order");
+        assert!(is_read(&[128, 256], &[1, 0]), "few bytes");
+        assert!(is_read(&[4, 100_000], &[1, 0]), "a line holds all steps of it");
+        assert!(is_read(&[100_000, 16], &[1, 0]), "few lines side by side");
+        assert!(is_read(&[1 << 16, (1 << 15) + 1], &[1, 0]), "more than a gigabyte or two");
+        assert!(!is_read(&[1 << 16, 1 << 15], &[1, 0]));
+    }
+
+    #[test]
+    fn few_wide_elements_are_read_as_they_lie_by_loops() {
+        let copied = |n: i64, by_loops: bool| {
+            let of = |strides: &[i64]| ArrayInfo {
+                dtype: DType::F32,
+                shape: vec![n, 1024],
+                strides: strides.to_vec(),
+            };
+            let problem =
+                Problem::new(&[of(&[1024, 1]), of(&[1, n])], None, Some(&[1]), ResultForm::default(), false);
+            problem.unwrap().in_order(&[DType::F32; 2], false, false, by_loops).has_copies()
+        };
+        assert_eq!([copied(4095, true), copied(4096, true), copied(64, false)], [false, true, true]);
+    }
 }

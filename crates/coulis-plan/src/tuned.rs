@@ -262,6 +262,7 @@ mod tests {
             threads: 256,
             rows: 1,
             map: MapSketch::default(),
+            copies: Vec::new(),
             of_rows: None,
             first: None,
             peeled: false,
