@@ -18,15 +18,17 @@ const SIDE_BY_SIDE: i64 = 64;
 const ABOVE: i64 = 8;
 
 impl Facts<'_> {
-    /// The sketch with how each array that is put in order is copied, along dimensions of known extents where threads run loops.
+    /// The sketch with how each array that is put in order is copied, along dimensions of known extents: where threads run loops, those of
+    /// neighbours, and else all, as which tile is a block's is found by division.
     pub fn with_copies(&self, mut sketch: Sketch) -> Sketch {
         for array in 0..self.spec.n_read() {
             let Some(moves) = self.spec.problem.dims_in_order(array) else { continue };
             let loops = self.spec.problem.loops_in_order(array, &moves);
-            if Machine::of(self.target) == Machine::Loops {
-                let near = moves.get(near_of(&loops)).into_iter();
-                moves.last().into_iter().chain(near).for_each(|&d| sketch.constant[d] = true);
-            }
+            let near = moves.get(near_of(&loops));
+            let is_known = |d: &&usize| {
+                Machine::of(self.target) == Machine::Threads || Some(*d) == near || Some(*d) == moves.last()
+            };
+            moves.iter().filter(is_known).for_each(|&d| sketch.constant[d] = true);
             sketch.copies.push(self.copy_of(array, &loops));
         }
         sketch
