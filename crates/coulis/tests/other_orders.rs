@@ -5,7 +5,11 @@
 mod common;
 
 use common::{Special, array, numbers};
+use coulis::reduce::{array_info, kernel_for};
 use coulis::{Array, DType, DeviceChoice, Normalize, Prologue, Request};
+use coulis_codegen::{dialect_named, emit};
+use coulis_ir::Target;
+use coulis_lower::{Options, lower};
 
 const DEVICES: [DeviceChoice; 3] =
     [DeviceChoice::Cpu, DeviceChoice::CpuExecuted, DeviceChoice::Sim { warp: 32, orders: 2 }];
@@ -135,4 +139,28 @@ fn what_is_put_in_order_prints_and_replays() {
         let second = coulis::reduce::run(std::slice::from_ref(&x), &replayed).unwrap();
         assert_eq!(first.results[0].array.as_bytes(), second.results[0].array.as_bytes());
     }
+}
+
+#[test]
+fn vectors_of_what_lies_across_are_transposed_in_registers() {
+    let x = array_info(&drawn(DType::F32, &[1000, 517], 3));
+    let of = |where_: Array| Request {
+        where_: Some(where_),
+        device: DeviceChoice::CpuExecuted,
+        ..Request::new(&["sum"]).over(&[1])
+    };
+    let plain = mask(&[1000, 517], 5);
+    let target = Target::cpu(32, 2);
+    let text = |request: &Request| {
+        let nest = kernel_for(std::slice::from_ref(&x), request, &target).unwrap();
+        let flat = lower(nest, &Options { target: &target, simple_mode: false }, &mut |_, _| {}).unwrap();
+        let checked = coulis_ir::verify::verify(flat).unwrap();
+        emit(&checked, dialect_named("c").unwrap(), coulis_codegen::Options::for_target(&target))
+            .unwrap()
+            .text
+    };
+    let zips = |text: &str| text.lines().filter(|line| line.contains("= cx_zip_")).count();
+    let turned = text(&of(laid_out(&plain, &[1, 0])));
+    // Sixteen vectors of as many rows, in four stages, beside what is behind the last sixteen.
+    assert_eq!((zips(&text(&of(plain))), zips(&turned)), (0, 64), "{turned}");
 }
