@@ -11,10 +11,11 @@ use crate::elements::Elements;
 use crate::one_piece::{Part, parts};
 use crate::problem::{Dim, Problem, merge};
 use crate::program::constant;
+use crate::strategy::CACHE_LINE_BYTES;
 
-/// Bytes that are read together: a line of a CPU's cache, and two of the pieces in which a GPU reads memory.
-const LINE_BYTES: u64 = 64;
-/// Lines that loops read side by side, and neighbours that lie in each, at least: of fewer, lines stay near until all of them is read.
+/// Bytes that are read together; a GPU reads memory in halves of them.
+const LINE_BYTES: u64 = CACHE_LINE_BYTES as u64;
+/// Lines that loops read side by side, and neighbours that lie in each, at least: fewer lines stay near until all of each is read.
 const FEWEST_LINES: i64 = 32;
 const FEWEST_NEIGHBOURS: i64 = 8;
 /// Bytes of an array that is put in order, at least: what a near cache holds is read as it lies.
@@ -38,7 +39,7 @@ pub struct InOrder {
     pub copy: Tensor,
     /// What the innermost of them is to the array, where it is several dimensions.
     pub parts: Vec<Part>,
-    /// The loops over the array's own dimensions: which of them has neighbours in memory.
+    /// Which of the loops over the array's own dimensions has neighbours in memory.
     pub near: usize,
 }
 
@@ -271,7 +272,7 @@ mod tests {
         assert!(is_read(&[128, 256], &[1, 0]), "few bytes");
         assert!(is_read(&[4, 100_000], &[1, 0]), "a line holds all steps of it");
         assert!(is_read(&[100_000, 16], &[1, 0]), "few lines side by side");
-        assert!(is_read(&[1 << 16, (1 << 15) + 1], &[1, 0]), "more than a gigabyte or two");
+        assert!(is_read(&[1 << 16, (1 << 15) + 1], &[1, 0]), "more than two gigabytes");
         assert!(!is_read(&[1 << 16, 1 << 15], &[1, 0]));
     }
 

@@ -275,7 +275,7 @@ pub struct Facts<'a> {
 /// Work below which a second thread costs more than it brings, in bytes of input.
 const PARALLEL_BYTES: i64 = 256 << 10;
 /// Bytes of a line of a CPU's cache.
-const CACHE_LINE_BYTES: i64 = 64;
+pub(crate) const CACHE_LINE_BYTES: i64 = 64;
 /// Bytes of a page of memory.
 const PAGE_BYTES: i64 = 4096;
 /// Fewer bytes of results, or as many as so many caches of a thread hold, are no reason to look at the memory that they go to.

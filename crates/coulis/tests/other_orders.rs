@@ -164,3 +164,15 @@ fn vectors_of_what_lies_across_are_transposed_in_registers() {
     // Sixteen vectors of as many rows, in four stages, beside what is behind the last sixteen.
     assert_eq!((zips(&text(&of(plain))), zips(&turned)), (0, 64), "{turned}");
 }
+
+#[test]
+fn copies_that_take_large_pages_are_right() {
+    let (rows, columns) = (8192, 4160);
+    let bytes: Vec<u8> = (0..rows * columns).map(|i| u8::from(i % 3 == 0)).collect();
+    let mask = Array::from_bytes(DType::Bool, &[columns, rows], &bytes).unwrap().permuted(&[1, 0]);
+    let ones = array(DType::I8, &[1], &[1.0]).view(&[rows, columns], &[0, 0], 0).unwrap();
+    let request = Request { where_: Some(mask), device: DeviceChoice::Cpu, ..Request::new(&["sum"]) };
+    let (found, is_copied) = run(&[ones], &request);
+    assert!(is_copied);
+    assert_eq!(found, [[((rows * columns + 2) / 3) as f64]]);
+}
