@@ -5,7 +5,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::gpu_steps::copy_piece;
-use super::map_steps::{Across, MOST_OF_THREAD, PIECE_BYTES, nest_across};
+use super::map_steps::{Across, MOST_OF_THREAD, PIECE_BYTES, SIDE_BY_SIDE, Shares, nest_across};
 use super::steps::{has_rest, stage_of};
 use super::{Facts, Machine, Sketch, floor_pow2};
 use crate::in_order::{InOrder, near_of};
@@ -13,8 +13,10 @@ use crate::program::Statement;
 
 /// Elements of a tile along either dimension.
 const TILE: i64 = 64;
+/// Blocks of elements for each thread that runs loops, at least.
+const FEWEST_BLOCKS: i64 = 4;
 /// Threads of a block along a tile, and above each other.
-const SIDE_BY_SIDE: i64 = 64;
+const ALONG: i64 = 64;
 const ABOVE: i64 = 8;
 
 impl Facts<'_> {
@@ -54,8 +56,10 @@ impl Facts<'_> {
                 (i64::from(self.target.vector_bytes) / (lanes * bytes)).clamp(1, MOST_OF_THREAD)
             }
         };
-        let strips = self.has_strips(beside.iter().map(|(extent, _)| *extent));
-        Across { lanes, each, strips, overlaps: has_rest(last.0, lanes), parallel: self.parallel() }
+        let blocks = beside.iter().fold(1i64, |n, (extent, _)| n.saturating_mul(*extent)) / SIDE_BY_SIDE;
+        let are_enough = blocks >= FEWEST_BLOCKS * i64::from(self.target.n_threads);
+        let shares = if are_enough { Shares::Blocks } else { Shares::Strips };
+        Across { lanes, each, shares, overlaps: has_rest(last.0, lanes), parallel: self.parallel() }
     }
 }
 
@@ -102,7 +106,7 @@ fn copy_by_tiles(
     s.reorder(stage, &[&loops[..], &[element.clone(), result.clone()]].concat())?;
     let tile = s.fuse(stage, &loops)?;
     s.bind(stage, &tile, ThreadTag::BlockX)?;
-    let threads = [(ThreadTag::ThreadX, SIDE_BY_SIDE), (ThreadTag::ThreadY, ABOVE)];
+    let threads = [(ThreadTag::ThreadX, ALONG), (ThreadTag::ThreadY, ABOVE)];
     copy_piece(s, stage, &[element, result], 1, &threads)?;
     let shared = s.cache_read(&copied.given, MemScope::Shared, &[stage.into()])?;
     s.compute_at(shared, stage, &tile)?;

@@ -7,7 +7,7 @@ use coulis_ir::{DType, MemScope, Reducer, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::steps::{Site, has_rest, place, split_vectors, stage_of, stream_results};
+use super::steps::{Site, place, split_vectors, stage_of, stream_results};
 use super::{
     CACHE_LINE_BYTES, Decline, Facts, Machine, NARROW, PAGE_BYTES, PARALLEL_BYTES, Sketch, calls_functions,
     floor_pow2, gcd,
@@ -33,8 +33,6 @@ pub struct MapSketch {
     pub parts: i64,
     /// The dimension along which results are neighbours, where elements are not.
     pub across: Option<usize>,
-    /// See [`Across::strips`].
-    pub strips: bool,
     /// Rows that are taken together: where there are two folds, each step of all of them before the next; where vectors of a nest of its
     /// own go on from one row to the next, those of a block, on machines with loops. 0 is one.
     pub together: i64,
@@ -64,9 +62,7 @@ pub const MOST_OF_THREAD: i64 = 8;
 const PIECES: i64 = 64;
 /// Elements side by side of which a vector of results each is stored, where results are neighbours along another dimension: what lies
 /// in the lines of their elements is read before these leave the cache.
-const SIDE_BY_SIDE: i64 = 64;
-/// Blocks of [`SIDE_BY_SIDE`] elements for each thread, at least.
-const FEWEST_BLOCKS: i64 = 4;
+pub const SIDE_BY_SIDE: i64 = 64;
 /// Vectors of results of a strip that a thread stores.
 const STRIP_VECTORS: i64 = 8;
 /// Bytes of neighbours among those that are loaded together and put into vectors of their own in registers.
@@ -141,12 +137,6 @@ impl Facts<'_> {
         dims.iter().position(is_wide).filter(|_| stride > width && is_costly)
     }
 
-    /// Whether the elements beside each result, of such extents, are too few blocks for all threads.
-    pub fn has_strips(&self, beside: impl Iterator<Item = i64>) -> bool {
-        let blocks = beside.fold(1i64, i64::saturating_mul) / SIDE_BY_SIDE;
-        blocks < FEWEST_BLOCKS * i64::from(self.target.n_threads)
-    }
-
     /// The sketch with what a nest of the map's own is to be.
     pub fn with_map(&self, sketch: Sketch) -> Sketch {
         let Some(map) = &self.spec.map else { return sketch };
@@ -175,7 +165,9 @@ impl Facts<'_> {
         // Narrow accesses are several a thread: blocks of so little begin no sooner than others end.
         let widest = self.spec.widest_bytes();
         let each = match Machine::of(self.target) {
-            Machine::Loops => (PIECE_BYTES / widest).max(1),
+            // Vectors of wide elements are as fast by single ones, whose lines are near, and in some shapes faster.
+            Machine::Loops if widest >= NARROW as i64 => 1,
+            Machine::Loops => PIECE_BYTES / widest,
             Machine::Threads => {
                 (i64::from(self.target.vector_bytes) / (lanes * widest)).clamp(1, MOST_OF_THREAD)
             }
@@ -189,9 +181,7 @@ impl Facts<'_> {
         let fused = fused.count();
         let parts = if fused == outer.len() && pieces < PIECES { PIECES } else { 1 };
         let parts = if last.extent >= parts * lanes { parts } else { 1 };
-        let beside = dims.iter().enumerate().filter(|(d, _)| Some(*d) != across).map(|(_, dim)| dim.extent);
-        let strips = self.has_strips(beside);
-        let map = MapSketch { lanes, joined, each, fused, parts, across, strips, together, ..sketch.map };
+        let map = MapSketch { lanes, joined, each, fused, parts, across, together, ..sketch.map };
         Sketch { map, ..sketch }
     }
 
@@ -315,8 +305,8 @@ pub fn map_after(
     let mut loops = in_memory_order(s, stage, spec)?;
     if let Some(results) = sketch.map.across {
         let MapSketch { lanes, each, .. } = sketch.map;
-        let overlaps = loops[results].length().is_some_and(|n| has_rest(n, lanes));
-        let across = Across { lanes, each, strips: sketch.map.strips, overlaps, parallel: sketch.parallel };
+        let across =
+            Across { lanes, each, shares: Shares::Vectors, overlaps: false, parallel: sketch.parallel };
         return nest_across(s, stage, loops, results, across, machine);
     }
     let Some(inner) = loops.pop() else {
@@ -403,12 +393,23 @@ pub struct Across {
     pub lanes: i64,
     /// Words of each thread, on machines with threads; on others, elements whose vectors of results are brought together in registers.
     pub each: i64,
-    /// Whether strips of results are spread over threads, on others, and not what is around them.
-    pub strips: bool,
-    /// Whether the last vector of results begins in the one before it, where there are no strips.
+    /// What threads share, on others.
+    pub shares: Shares,
+    /// Whether the last vector of results begins in the one before it: of what one thread stores.
     pub overlaps: bool,
-    /// Whether the outer loops are spread over threads, on others.
+    /// Whether that is spread over threads.
     pub parallel: bool,
+}
+
+/// What threads that run loops share of elements whose results lie across them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shares {
+    /// Vectors of results, and blocks of the elements of each: a thread reads on along memory, which suits what is computed of it.
+    Vectors,
+    /// Strips of a few vectors of results, each with all elements, a block at a time.
+    Strips,
+    /// Blocks of elements, each with all results: a copy writes on along memory then.
+    Blocks,
 }
 
 /// The nest of results that are neighbours along one dimension, of elements that are along the innermost: vectors of results, of
@@ -426,22 +427,37 @@ pub fn nest_across(
     match machine {
         Machine::Loops => {
             let (block, element) = s.split(stage, &inner, Split::Factor(SIDE_BY_SIDE))?;
-            let (piece, element) = s.split(stage, &element, Split::Factor(across.each))?;
-            let (vector, lane) = if across.strips {
-                let (strip, result) = s.split(stage, &results, Split::Factor(STRIP_VECTORS * lanes))?;
-                loops.extend([strip, block]);
-                s.split(stage, &result, Split::Factor(lanes))?
-            } else {
-                loops.push(block);
-                let by = if across.overlaps { Split::Overlap(lanes) } else { Split::Factor(lanes) };
-                s.split(stage, &results, by)?
+            let by = if across.overlaps { Split::Overlap(lanes) } else { Split::Factor(lanes) };
+            let mut within = vec![element.clone()];
+            if across.each > 1 {
+                let (piece, element) = s.split(stage, &element, Split::Factor(across.each))?;
+                within = vec![piece, element];
+            }
+            let lane = match across.shares {
+                Shares::Vectors => {
+                    let (vector, lane) = s.split(stage, &results, by)?;
+                    loops.extend([vector, block]);
+                    lane
+                }
+                Shares::Strips => {
+                    let (strip, result) = s.split(stage, &results, Split::Factor(STRIP_VECTORS * lanes))?;
+                    let (vector, lane) = s.split(stage, &result, Split::Factor(lanes))?;
+                    loops.push(strip);
+                    within.splice(0..0, [block, vector]);
+                    lane
+                }
+                Shares::Blocks => {
+                    let (vector, lane) = s.split(stage, &results, by)?;
+                    loops.push(block);
+                    within.insert(0, vector);
+                    lane
+                }
             };
             s.vectorize(stage, &lane)?;
-            s.reorder(stage, &[&loops[..], &[vector, piece, element.clone(), lane]].concat())?;
-            s.unroll(stage, &element)?;
-            if across.strips {
-                loops.pop();
-            }
+            let element = within.last().cloned().filter(|_| across.each > 1);
+            within.push(lane);
+            s.reorder(stage, &[&loops[..], &within[..]].concat())?;
+            element.map_or(Ok(()), |element| s.unroll(stage, &element))?;
             if across.parallel {
                 let all = s.fuse(stage, &loops)?;
                 s.parallel(stage, &all)?;
