@@ -321,6 +321,12 @@ impl Lambda {
         self.body.iter().map(|e| substitute_expr(e, &map)).collect()
     }
 
+    /// Whether some result depends on that parameter.
+    pub fn reads(&self, param: usize) -> bool {
+        let own = &self.params[param..=param];
+        self.body.iter().any(|e| uses_any(e, own))
+    }
+
     /// The lambda of what `map` gives, which stands in place of the first parameters; those behind them are passed on.
     pub fn of_mapped(&self, map: &Lambda) -> Lambda {
         let behind = &self.params[map.body.len()..];
@@ -451,6 +457,16 @@ impl Reducer {
             neutral: Vec::new(),
             ..self
         }
+    }
+
+    /// Whether the fold reads that one of the elements: a lift does, or the condition under which they take part.
+    pub fn reads(&self, element: usize) -> bool {
+        let own = &self.lift.params[element..=element];
+        let n_elements = self.lift.params.len() - 1;
+        let elements: Vec<Expr> = self.lift.params[..n_elements].iter().map(Var::expr).collect();
+        self.lift.reads(element)
+            || self.quick.as_ref().is_some_and(|quick| quick.lift.reads(element))
+            || self.takes_part(&elements).is_some_and(|condition| uses_any(&condition, own))
     }
 
     /// The condition under which an element takes part in the fold: under [`NanPolicy::Ignore`], that no input's

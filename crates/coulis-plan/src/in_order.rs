@@ -45,15 +45,23 @@ pub struct InOrder {
 
 impl Problem {
     /// The problem with inputs of these types, and a mask behind them, in the order of the first input, where they lie so that it pays;
-    /// the innermost dimensions are one where they are one piece of memory then. `positions`: see [`Problem::new`]; `by_loops`: for
-    /// machines without blocks of threads.
+    /// the innermost dimensions are one where they are one piece of memory then. `is_read`: which inputs are, as of others there is no
+    /// copy; `positions`: see [`Problem::new`]; `by_loops`: for machines without blocks of threads.
     #[must_use]
-    pub fn in_order(mut self, inputs: &[DType], mask: bool, positions: bool, by_loops: bool) -> Problem {
+    pub fn in_order(
+        mut self,
+        inputs: &[DType],
+        is_read: impl Fn(usize) -> bool,
+        mask: bool,
+        positions: bool,
+        by_loops: bool,
+    ) -> Problem {
         for (array, dtype) in inputs.iter().chain(mask.then_some(&DType::Bool)).enumerate().skip(1) {
             let bytes = dtype.bytes() as u64;
             let fewest = if by_loops && bytes >= WIDE { FEWEST_WIDE_BYTES } else { FEWEST_BYTES };
             let size = self.bytes_along(array, bytes);
-            if !(fewest..=MOST_BYTES).contains(&size) || !self.lies_across(array, bytes) {
+            let is_across = (fewest..=MOST_BYTES).contains(&size) && self.lies_across(array, bytes);
+            if !is_across || array < inputs.len() && !is_read(array) {
                 continue;
             }
             self.given[array] = self.dims.iter().map(|dim| dim.strides[array]).collect();
@@ -237,7 +245,7 @@ mod tests {
         let mask = array(DType::Bool, &of_mask, strides_in(&of_mask, order));
         let inputs = std::slice::from_ref(&x);
         let problem = Problem::new(inputs, Some(&mask), Some(axes), ResultForm::default(), false).unwrap();
-        problem.in_order(&[DType::F32], true, false, by_loops)
+        problem.in_order(&[DType::F32], |_| true, true, false, by_loops)
     }
 
     fn strides(problem: &Problem) -> Vec<(i64, i64)> {

@@ -261,6 +261,11 @@ impl Normalization {
         }
     }
 
+    /// Whether the fold or the map reads that one of the elements.
+    pub fn reads(&self, element: usize) -> bool {
+        self.reducer.reads(element) || self.map.reads(element)
+    }
+
     /// The results of a row by this definition, evaluated expression by expression, and the scale of each one's error
     /// where a bound is stated, else 0. `beside`: for each of the arrays, a value an element. `takes_part`: whether a mask lets the
     /// element at a position take part.

@@ -200,7 +200,8 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
     let any_order = reducer.claims.any_order() && reducer.ignores_position();
     let mask = reduce::mask_of(request)?;
     let problem = Problem::of_map(folded, mask.as_ref(), &placed, named, request.order, !any_order)?;
-    let problem = problem.in_order(&read, mask.is_some(), !any_order, !reduce::has_threads(request));
+    let is_read = |array| normalization.reads(array);
+    let problem = problem.in_order(&read, is_read, mask.is_some(), !any_order, !reduce::has_threads(request));
     let outputs = vec![output(request, &normalization)?];
     let map = Map {
         lambda: normalization.map.clone(),

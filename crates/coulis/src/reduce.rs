@@ -115,7 +115,12 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if keeps_laws {
         problem = problem.for_vectors(!has_threads(request));
     }
-    problem = problem.in_order(&read, mask.is_some(), !any_order, !has_threads(request));
+    let of_read = |reducer: Reducer| match &prologue {
+        Some(map) => reducer.of_mapped(map),
+        None => reducer,
+    };
+    let is_read = |array| of_read(product.reducer.clone()).reads(array);
+    problem = problem.in_order(&read, is_read, mask.is_some(), !any_order, !has_threads(request));
     if any_order && has_threads(request) {
         problem = problem.in_one_piece(&read, mask.is_some());
     }
@@ -131,10 +136,6 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     let narrow = prologue.as_ref().and_then(|_| read.iter().copied().reduce(promoted_dtype));
     let narrow = narrow.filter(|dtype| dtype.is_float() && dtype.bytes() < 4);
     let outputs = outputs(request, &statistics, &product, &result_dtypes, narrow)?;
-    let of_read = |reducer: Reducer| match &prologue {
-        Some(map) => reducer.of_mapped(map),
-        None => reducer,
-    };
     let reducer = of_read(with_inits(&product, &inits, folded));
     let mut spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
     if pays_to_tell(&spec, &product.reducer, request)

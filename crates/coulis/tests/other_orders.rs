@@ -6,7 +6,7 @@ mod common;
 
 use common::{Special, array, numbers};
 use coulis::reduce::{array_info, kernel_for};
-use coulis::{Array, DType, DeviceChoice, Normalize, Prologue, Request};
+use coulis::{Array, DType, DeviceChoice, NanPolicy, Normalize, Prologue, Request};
 use coulis_codegen::{dialect_named, emit};
 use coulis_ir::Target;
 use coulis_lower::{Options, lower};
@@ -175,4 +175,31 @@ fn copies_that_take_large_pages_are_right() {
     let (found, is_copied) = run(&[ones], &request);
     assert!(is_copied);
     assert_eq!(found, [[((rows * columns + 2) / 3) as f64]]);
+}
+
+#[test]
+fn what_nothing_reads_is_not_put_in_order() {
+    let shape = [271, 257];
+    let [x, y] = [3, 4].map(|seed| drawn(DType::F16, &shape, seed));
+    let inputs = [x, laid_out(&y, &[1, 0])];
+    let of_first = || Some(Prologue::new(2, |v| vec![v[0].clone()]));
+    let product = || Some(Prologue::new(2, |v| vec![&v[0] * &v[1]]));
+    let rows = |ops: &[&str], prologue| Request { prologue, ..Request::new(ops).over(&[1]) };
+    let softmax = || Request { normalize: Some(Normalize::named("softmax").unwrap()), ..rows(&[], None) };
+    let calls = [
+        (rows(&["count"], product()), false),
+        (rows(&["sum"], of_first()), false),
+        (Request { prologue: of_first(), ..softmax() }, false),
+        (rows(&["count", "sum"], product()), true),
+        (Request { nan: NanPolicy::Ignore, ..rows(&["count"], product()) }, true),
+        (Request { prologue: product(), ..softmax() }, true),
+    ];
+    for device in DEVICES {
+        for (request, is_read) in &calls {
+            let request = Request { device: device.clone(), ..request.clone() };
+            let (found, is_copied) = run(&inputs, &request);
+            let (want, _) = run(&[inputs[0].clone(), y.clone()], &request);
+            assert_eq!((is_copied, found), (*is_read, want), "{request:?}");
+        }
+    }
 }
