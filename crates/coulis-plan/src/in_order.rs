@@ -294,7 +294,7 @@ mod tests {
             };
             let problem =
                 Problem::new(&[of(&[1024, 1]), of(&[1, n])], None, Some(&[1]), ResultForm::default(), false);
-            problem.unwrap().in_order(&[DType::F32; 2], false, false, by_loops).has_copies()
+            problem.unwrap().in_order(&[DType::F32; 2], |_| true, false, false, by_loops).has_copies()
         };
         assert_eq!([copied(4095, true), copied(4096, true), copied(64, false)], [false, true, true]);
     }
