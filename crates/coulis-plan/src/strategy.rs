@@ -12,7 +12,7 @@ use coulis_ir::{Reducer, Target};
 use coulis_schedule::{Schedule, ScheduleError};
 
 use crate::constants::Constants;
-use crate::program::{Folds, Spec, Statement};
+use crate::program::{Spec, Statement};
 use crate::room::Room;
 use work::{stepped, work_of};
 
@@ -52,6 +52,7 @@ mod settled;
 mod settled_rows;
 mod short_columns;
 mod short_rows;
+mod sketch;
 mod steps;
 mod swift;
 mod waves;
@@ -61,6 +62,7 @@ pub use copies::copy_in_order;
 pub use map_steps::{Across, Keep, MapSketch, map_after};
 pub use rows_apart::OfRows;
 pub use runs::Runs;
+pub use sketch::{Ahead, Chunks, EarlyExit, LastFold, Pages, RowHead, Run, Sketch, Tile, WholeCall};
 pub use work::{calls_functions, work};
 
 /// Every strategy, in order of preference.
@@ -135,130 +137,6 @@ pub struct Decline {
 impl Decline {
     pub(crate) fn new(wanted: impl Into<String>, found: impl std::fmt::Display) -> Decline {
         Decline { wanted: wanted.into(), found: found.to_string() }
-    }
-}
-
-/// What a strategy decides: everything that makes one kernel differ from another of the same program.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Sketch {
-    /// Elements of one vector operation.
-    pub lanes: i64,
-    /// Independent vectors folded side by side; where a tile is folded, the rows that each visit of a state folds.
-    pub unroll: i64,
-    /// Elements from one of the vectors folded side by side to the next; their own number of lanes unless pages are
-    /// walked side by side.
-    pub apart: i64,
-    /// Pages that each of the vectors folded side by side takes elements from in turn; 1 unless pages are walked side by
-    /// side.
-    pub pages: i64,
-    /// Whether lanes are brought together by halves, in few steps that wait for each other, rather than in few
-    /// operations.
-    pub by_halves: bool,
-    /// Whether the lanes of short rows are folded two neighbours at a time, rather than brought side by side first.
-    pub in_pairs: bool,
-    /// Iterations of the innermost folding loop by which memory is asked for before it is read; 0 asks for none.
-    pub ahead: i64,
-    /// Whether columns ask for it into the first cache rather than into the second.
-    pub near: bool,
-    /// The same in iterations of the loop around those of a row, where rows of one output lie apart; 0 asks for none.
-    pub rows_ahead: i64,
-    /// Bytes by which rows that are not all whole vectors, or are walked side by side, are asked for before they are read; 0 asks for
-    /// none.
-    pub bytes_ahead: i64,
-    /// Steps of the runs that the reducer's quick step folds; 1 is no runs.
-    pub run: i64,
-    /// Chains of each run, which are closed together.
-    pub chains: i64,
-    /// Whether a thread asks for all words of a loop step before it folds any, as runs end in branches that no read is moved before.
-    pub asks_first: bool,
-    /// Whether instead all that a thread folds is one run.
-    pub one_run: bool,
-    /// Blocks after each of which a fold asks whether its state is settled; 0 never asks.
-    pub asks_every: i64,
-    /// Elements of each row that are folded before its state is asked for the first time; 0 is none.
-    pub asked_first: i64,
-    /// Parts of a fold that are folded one after another, each in chunks by all threads, as long as the state is not settled; 1 is
-    /// all at once.
-    pub rounds: i64,
-    /// Elements of each row that are folded by vectors along it, where those behind them are folded apart, and of each short row that
-    /// are before those of several rows are brought side by side; 0 is none.
-    pub head: i64,
-    /// Elements of such a vector; 1 where they are brought side by side in tiles.
-    pub head_lanes: i64,
-    /// Whether the elements behind those of a short row are folded by such vectors too, the last of which they end, and not with one
-    /// row a lane; whether the last of the tiles of a row begins in the one before it.
-    pub overlaps: bool,
-    /// Elements of the kept dimension that are folded together, where one is tiled; lanes of the vector that a row is folded to before
-    /// it is brought side by side with others.
-    pub tile: i64,
-    /// Tiles along the kept dimension around a tile's rows that are folded together, so that dimensions that are reduced around that
-    /// one are walked in the order of memory; on machines with blocks of threads, strips of columns of which each thread has some. 1 is
-    /// each by itself.
-    pub tiles_together: i64,
-    /// Vectors of a tile that are written out one by one, so that registers may hold their states, and of a short row; those of one
-    /// that has more are a loop.
-    pub written_out: i64,
-    /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
-    pub chunks: i64,
-    /// Turns of each of them but the last, where these are to be whole steps, on machines with blocks of threads; 0 is as many for each.
-    pub chunk_turns: i64,
-    /// Whether accesses begin at the first boundary of each row, and what is before it and behind the last is folded apart; of rows that
-    /// are kept, what is before it follows at the end.
-    pub peeled: bool,
-    /// Whether threads that share a fold take every so many steps of all reduced dimensions, rather than of the innermost, of which
-    /// some would have one fewer: each step of a run would then be one under a condition, and read when those before it are folded.
-    pub shares_all: bool,
-    /// Whether steps are dealt to those in turn, rather than as many neighbours to each.
-    pub in_turn: bool,
-    /// Whether threads take all of a piece before the next, and chunks are whole pieces, rather than turns of them.
-    pub of_pieces: bool,
-    /// Whether blocks sweep memory: each folds one piece, all of whose accesses it asks for at once or in few turns, in the order of
-    /// memory.
-    pub swept: bool,
-    /// Whether chunks are parts of the innermost reduced dimension, rather than of the outermost; on machines with blocks of threads,
-    /// each of one index of those around it, so that no condition on its end comes between the reads of a chunk.
-    pub cuts_inner: bool,
-    /// Threads that fold one output together, on machines with blocks of threads.
-    pub threads: i64,
-    /// Outputs that one block folds, on machines with blocks of threads; on others, outputs whose last lanes are folded
-    /// together, each output in a lane.
-    pub rows: i64,
-    /// How a map that reads the elements again is scheduled.
-    pub map: MapSketch,
-    /// How arrays that are put in order before they are read are copied.
-    pub copies: Vec<Across>,
-    /// How rows are folded whose states are folded into those of outputs; `None` where elements are.
-    pub of_rows: Option<Box<OfRows>>,
-    /// How the first of two folds is scheduled, where there are two; the others say how the second is.
-    pub first: Option<Box<Sketch>>,
-    /// Rows that are walked as one, where one alone is no whole number of accesses; 1 is each by itself. On machines without
-    /// blocks of threads, rows that are walked side by side: of several outputs where these end together, else of one.
-    pub joined: i64,
-    /// Reduced neighbours each of which is folded as if it were kept, and with those beside it at the end; 1 is none.
-    pub beside: i64,
-    /// Blocks that a multiprocessor is to hold, for which the compiler leaves registers; 0 is as many as come.
-    pub resident: i64,
-    /// Threads by which the block that ends last folds the parts of a fold; 0 is a second launch for that.
-    pub last_threads: i64,
-    /// Blocks, a cluster, that fold the parts of an output together in that second launch.
-    pub last_blocks: i64,
-    /// Whether what passes through the caches is kept out of them: results that are stored, on machines with blocks of threads
-    /// elements that are read.
-    pub streams: bool,
-    /// Whether states are in memory, and a launch of its own finishes them, on machines with blocks of threads.
-    pub in_memory: bool,
-    /// Whether the outer loop is spread over threads.
-    pub parallel: bool,
-    /// Whether the outermost kept loop alone has work for all threads.
-    pub outer_is_long: bool,
-    /// What of the dimensions is written into the kernel.
-    pub constant: Constants,
-}
-
-impl Sketch {
-    /// How many folds the program has.
-    pub fn folds(&self) -> Folds {
-        if self.first.is_some() { Folds::Two } else { Folds::One }
     }
 }
 
@@ -506,63 +384,6 @@ impl Facts<'_> {
         };
         let is_less = work_of(&stepped(&quick.step, &quick.lift)) < work_of(&stepped(step, &reducer.lift));
         self.is_narrow() && steps <= i64::from(quick.max_steps) && is_less
-    }
-
-    /// A sketch without vectors, threads or constants.
-    pub fn plain(&self) -> Sketch {
-        Sketch {
-            lanes: 1,
-            unroll: 1,
-            apart: 1,
-            pages: 1,
-            by_halves: false,
-            in_pairs: false,
-            ahead: 0,
-            near: self.asks_near(),
-            rows_ahead: 0,
-            bytes_ahead: 0,
-            run: 1,
-            chains: 1,
-            one_run: false,
-            asks_first: false,
-            asks_every: 0,
-            asked_first: 0,
-            rounds: 1,
-            head: 0,
-            head_lanes: 1,
-            overlaps: false,
-            tile: 1,
-            tiles_together: 1,
-            written_out: 0,
-            chunks: 1,
-            chunk_turns: 0,
-            peeled: false,
-            shares_all: false,
-            in_turn: false,
-            of_pieces: false,
-            swept: false,
-            cuts_inner: false,
-            threads: 1,
-            rows: 1,
-            map: MapSketch::default(),
-            copies: Vec::new(),
-            of_rows: None,
-            first: None,
-            joined: 1,
-            beside: 1,
-            resident: 0,
-            last_threads: 0,
-            last_blocks: 1,
-            streams: self.streams(),
-            in_memory: !self.room.has_state(),
-            parallel: self.parallel(),
-            outer_is_long: self.outer_is_long(),
-            constant: Constants {
-                // What begins behind a boundary has a row that is longer by that, of which nothing tells the length.
-                extents: vec![self.spec.offsets.iter().any(|o| *o != 0); self.spec.problem.dims.len()],
-                strides: Machine::of(self.target) == Machine::Threads,
-            },
-        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use coulis_ir::Target;
 
-use crate::strategy::{Keep, MOST_CHUNKS, Machine, Sketch};
+use crate::strategy::{Ahead, Chunks, Keep, MOST_CHUNKS, Machine, Run, Sketch, Tile};
 
 /// A decision that may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +49,7 @@ impl Knob {
         Knob::BytesAhead,
     ];
 
-    /// The field of a sketch.
+    /// Its name in records.
     pub fn name(self) -> &'static str {
         match self {
             Knob::Run => "run",
@@ -71,15 +71,15 @@ impl Knob {
 
     fn field(self, sketch: &mut Sketch) -> &mut i64 {
         match self {
-            Knob::Run => &mut sketch.run,
+            Knob::Run => &mut sketch.run.steps,
             Knob::Unroll => &mut sketch.unroll,
-            Knob::Chunks => &mut sketch.chunks,
+            Knob::Chunks => &mut sketch.chunks.n,
             Knob::Threads => &mut sketch.threads,
             Knob::Rows => &mut sketch.rows,
-            Knob::Tile => &mut sketch.tile,
-            Knob::Ahead => &mut sketch.ahead,
-            Knob::RowsAhead => &mut sketch.rows_ahead,
-            Knob::BytesAhead => &mut sketch.bytes_ahead,
+            Knob::Tile => &mut sketch.tile.width,
+            Knob::Ahead => &mut sketch.ahead.steps,
+            Knob::RowsAhead => &mut sketch.ahead.rows,
+            Knob::BytesAhead => &mut sketch.ahead.bytes,
         }
     }
 
@@ -114,84 +114,61 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
     for &(knob, value) in changes {
         *knob.field(&mut sketch) = value;
     }
-    if sketch.chunks != proposed.chunks && sketch.map.keep != Keep::Nothing {
+    if sketch.chunks.n != proposed.chunks.n && sketch.map.keep != Keep::Nothing {
         // The parts of a row that is kept are of the blocks of a cluster; what one block keeps is not cut.
-        if proposed.chunks == 1 || sketch.chunks > i64::from(target.cluster_blocks) {
+        if proposed.chunks.n == 1 || sketch.chunks.n > i64::from(target.cluster_blocks) {
             return None;
         }
     } else {
         // A row that is folded in parts has no loop in which a map could follow it.
-        sketch.map.inside &= sketch.chunks == proposed.chunks;
+        sketch.map.inside &= sketch.chunks.n == proposed.chunks.n;
     }
     // Tiles that are folded together are whole rows, and not in parts.
-    if sketch.chunks != proposed.chunks || sketch.tile != proposed.tile {
-        sketch.tiles_together = 1;
+    if sketch.chunks.n != proposed.chunks.n || sketch.tile.width != proposed.tile.width {
+        sketch.tile.together = 1;
     }
     // Chunks are whole steps of what they were planned for.
-    let of_steps = |sketch: &Sketch| [sketch.chunks, sketch.unroll, sketch.threads];
+    let of_steps = |sketch: &Sketch| [sketch.chunks.n, sketch.unroll, sketch.threads];
     if of_steps(&sketch) != of_steps(proposed) {
-        sketch.chunk_turns = 0;
-        sketch.cuts_inner &= Machine::of(target) == Machine::Loops;
+        sketch.chunks.turns = 0;
+        sketch.chunks.cuts_inner &= Machine::of(target) == Machine::Loops;
     }
     // Nor does one whose ends are folded apart end in another launch, and what is kept of a row for its second fold is not cut.
-    if (sketch.peeled || sketch.first.is_some()) && sketch.chunks != proposed.chunks {
+    if (sketch.peeled || sketch.first.is_some()) && sketch.chunks.n != proposed.chunks.n {
         return None;
     }
     let Sketch {
         lanes,
         unroll,
-        apart: _,
-        near: _,
-        pages: _,
-        by_halves: _,
-        in_pairs: _,
-        peeled: _,
-        shares_all: _,
-        in_turn: _,
-        of_pieces: _,
-        swept: _,
-        cuts_inner: _,
-        ahead,
-        rows_ahead,
-        bytes_ahead,
-        run,
-        chains: _,
-        one_run: _,
-        asks_first: _,
-        asks_every: _,
-        asked_first: _,
-        rounds: _,
-        head: _,
-        head_lanes: _,
-        overlaps: _,
-        tile,
-        tiles_together: _,
-        chunks,
-        chunk_turns: _,
+        ahead: Ahead { steps, near: _, rows: rows_ahead, bytes },
+        run: Run { steps: run, chains: _, asks_first: _, is_all: _ },
+        tile: Tile { width: tile, together: _, written_out: _, overlaps: _ },
+        chunks:
+            Chunks { n: chunks, turns: _, shares_all: _, in_turn: _, of_pieces: _, swept: _, cuts_inner: _ },
         threads,
         rows,
+        pages: _,
+        by_halves: _,
+        early_exit: _,
+        head: _,
+        last: _,
+        whole: _,
+        peeled: _,
+        resident: _,
+        joined: _,
+        beside: _,
         map: _,
         copies: _,
         of_rows: _,
         first: _,
-        joined: _,
-        beside: _,
-        resident: _,
-        last_threads: _,
-        last_blocks: _,
-        streams: _,
-        in_memory: _,
-        parallel: _,
-        outer_is_long: _,
-        written_out: _,
         constant: _,
     } = &sketch;
     let positive = [*unroll, *run, *tile, *chunks, *threads, *rows].iter().all(|value| *value >= 1);
     let at_most = *unroll <= MOST_COPIES && *chunks <= MOST_CHUNKS;
     // A run is as long as the planner found right, or none; on the CPU steps that are unrolled are whole runs.
     let whole_runs = Machine::of(target) == Machine::Threads || *unroll == proposed.unroll;
-    let of_runs = *run == 1 || (*run == proposed.run && whole_runs);
-    let of_tiles = *tile == proposed.tile || tile % lanes == 0;
+    let of_runs = *run == 1 || (*run == proposed.run.steps && whole_runs);
+    let of_tiles = *tile == proposed.tile.width || tile % lanes == 0;
     let in_block = match Machine::of(target) {
         Machine::Loops => *threads == proposed.threads && *rows == proposed.rows,
         Machine::Threads => {
@@ -204,7 +181,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         && of_runs
         && of_tiles
         && in_block
-        && [*ahead, *rows_ahead, *bytes_ahead].iter().all(|n| *n >= 0);
+        && [*steps, *rows_ahead, *bytes].iter().all(|n| *n >= 0);
     is_plan.then_some(sketch)
 }
 
@@ -212,7 +189,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
 mod tests {
     use super::*;
     use crate::constants::Constants;
-    use crate::strategy::MapSketch;
+    use crate::strategy::{EarlyExit, LastFold, MapSketch, Pages, RowHead, WholeCall};
     use coulis_ir::{BlockLimits, TargetKind};
 
     fn target(kind: TargetKind) -> Target {
@@ -231,50 +208,26 @@ mod tests {
         Sketch {
             lanes: 4,
             unroll: 4,
-            apart: 4,
-            near: false,
-            pages: 1,
+            pages: Pages { apart: 4, of_each: 1 },
             by_halves: false,
-            in_pairs: false,
-            shares_all: false,
-            in_turn: false,
-            of_pieces: false,
-            swept: false,
-            cuts_inner: false,
-            ahead: 0,
-            rows_ahead: 0,
-            bytes_ahead: 0,
-            run: 1,
-            chains: 1,
-            one_run: false,
-            asks_first: false,
-            asks_every: 0,
-            asked_first: 0,
-            rounds: 1,
-            head: 0,
-            head_lanes: 1,
-            overlaps: false,
-            tile: 1,
-            tiles_together: 1,
-            written_out: 0,
-            chunks: 1,
-            chunk_turns: 0,
+            ahead: Ahead::NONE,
+            run: Run::NONE,
+            early_exit: EarlyExit::NONE,
+            head: RowHead::NONE,
+            tile: Tile::NONE,
+            chunks: Chunks::ONE,
+            last: LastFold::LAUNCH,
+            whole: WholeCall { parallel: true, ..WholeCall::SMALL },
+            peeled: false,
             threads: 256,
             rows: 1,
+            resident: 0,
+            joined: 1,
+            beside: 1,
             map: MapSketch::default(),
             copies: Vec::new(),
             of_rows: None,
             first: None,
-            peeled: false,
-            joined: 1,
-            beside: 1,
-            resident: 0,
-            last_threads: 0,
-            last_blocks: 1,
-            streams: false,
-            in_memory: false,
-            parallel: true,
-            outer_is_long: false,
             constant: Constants { extents: vec![true], strides: false },
         }
     }
@@ -290,7 +243,9 @@ mod tests {
     #[test]
     fn a_knob_offers_other_values_than_it_has() {
         for run in [1, 16] {
-            let sketch = Sketch { run, chunks: 8, tile: 128, ahead: 2, ..sketch() };
+            let ahead = Ahead { steps: 2, ..Ahead::NONE };
+            let (run, chunks, tile) = (Run::of(run), Chunks::of(8), Tile::of(128));
+            let sketch = Sketch { run, chunks, tile, ahead, ..sketch() };
             for knob in Knob::ALL {
                 let now = *knob.field(&mut sketch.clone());
                 assert!(knob.values(&sketch).iter().all(|value| *value != now), "{knob:?}");
@@ -309,7 +264,7 @@ mod tests {
         assert!(!with(&sketch(), &[(Knob::Chunks, MOST_CHUNKS + 1)]));
         let kept = |chunks: i64| {
             let map = MapSketch { inside: true, keep: Keep::Shared, ..MapSketch::default() };
-            Sketch { chunks, map, ..sketch() }
+            Sketch { chunks: Chunks::of(chunks), map, ..sketch() }
         };
         let clusters = Target { cluster_blocks: 8, ..target(TargetKind::Cuda) };
         let dealt = |of: &Target, from: i64, to: i64| changed(of, &kept(from), &[(Knob::Chunks, to)]);
@@ -317,11 +272,11 @@ mod tests {
         assert!(dealt(&clusters, 2, 16).is_none(), "more blocks than a cluster has");
         assert!(dealt(&gpu, 2, 4).is_none(), "no clusters");
         assert!(dealt(&clusters, 1, 2).is_none(), "a row of one block");
-        let in_runs = Sketch { run: 16, ..sketch() };
+        let in_runs = Sketch { run: Run::of(16), ..sketch() };
         assert!(with(&in_runs, &[(Knob::Unroll, 8)]));
         assert!(!with(&in_runs, &[(Knob::Run, 8)]));
         assert!(with(&in_runs, &[(Knob::Run, 1), (Knob::Unroll, 8)]));
-        let tiled = Sketch { tile: 128, threads: 8, ..sketch() };
+        let tiled = Sketch { tile: Tile::of(128), threads: 8, ..sketch() };
         assert!(with(&tiled, &[(Knob::Tile, 256)]) && !with(&tiled, &[(Knob::Tile, 130)]));
         let cpu = target(TargetKind::Cpu);
         assert!(changed(&cpu, &sketch(), &[(Knob::Unroll, 2)]).is_some());

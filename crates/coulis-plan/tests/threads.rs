@@ -202,15 +202,15 @@ fn rows_of_large_states_are_folded_by_few_threads_and_split_into_as_many_blocks_
         (DType::F32, [4096, 32_768], 128),
     ] {
         let found = planned_of(&six, dtype, &shape, 1);
-        assert_eq!((found.threads, found.chunks), (threads, 1), "{dtype} {shape:?}");
+        assert_eq!((found.threads, found.chunks.n), (threads, 1), "{dtype} {shape:?}");
     }
     let whole = [1 << 29];
-    assert_eq!(planned_of(&six, DType::BF16, &whole, 0).chunks, 1024);
-    assert_eq!(planned_of(&["mean", "var"], DType::BF16, &whole, 0).chunks, 1024);
+    assert_eq!(planned_of(&six, DType::BF16, &whole, 0).chunks.n, 1024);
+    assert_eq!(planned_of(&["mean", "var"], DType::BF16, &whole, 0).chunks.n, 1024);
     // What no walk follows is swept, and a cluster folds what that leaves.
     let swept = |ops: &[&str], dtype: DType, shape: &[i64], axis: i64| {
         let found = planned_of(ops, dtype, shape, axis);
-        (found.swept, found.threads, found.chunks, found.last_blocks)
+        (found.chunks.swept, found.threads, found.chunks.n, found.last.blocks)
     };
     assert_eq!(swept(&["mean", "var"], DType::F16, &whole, 0), (true, 512, 4096, 8));
     assert_eq!(swept(&six, DType::F32, &[1 << 28], 0), (true, 512, 4096, 8));
@@ -241,9 +241,9 @@ fn large_inputs_of_few_rows_are_swept() {
         ("var", DType::F16, vec![128, 256, 56, 56], vec![0, 2, 3], 128, 4, 128),
     ] {
         let (name, found, trace) = of(op, dtype, &shape, &axes);
-        let what = (found.swept, found.threads, found.unroll, found.chunks);
+        let what = (found.chunks.swept, found.threads, found.unroll, found.chunks.n);
         assert_eq!((name, what), ("gpu_rows", (true, threads, unroll, chunks)), "{op} {shape:?}: {trace}");
-        assert!(!found.in_turn, "{trace}");
+        assert!(!found.chunks.in_turn, "{trace}");
     }
     for (op, dtype, shape, axes) in [
         ("sum", DType::F32, vec![1 << 14, 1 << 14], vec![1]),
@@ -256,7 +256,7 @@ fn large_inputs_of_few_rows_are_swept() {
         ("sum", DType::F32, vec![1 << 14, 16, 256], vec![0, 2]),
     ] {
         let (_, found, trace) = of(op, dtype, &shape, &axes);
-        assert!(!found.swept, "{op} {dtype} {shape:?}: {trace}");
+        assert!(!found.chunks.swept, "{op} {dtype} {shape:?}: {trace}");
     }
 }
 
@@ -277,15 +277,15 @@ fn pieces_of_no_whole_number_of_turns_are_dealt_evenly_where_memory_is_swift() {
         let spec = spec(op, dtype, &shape, &compact_strides(&shape), &[0, 2]);
         let choice = choose(&spec, &swift).expect("a plan");
         let found = &choice.sketch;
-        let what = (found.of_pieces, found.threads, found.rows, found.chunks);
+        let what = (found.chunks.of_pieces, found.threads, found.rows, found.chunks.n);
         assert_eq!((choice.strategy.name, what), ("gpu_rows", (true, threads, rows, chunks)), "{shape:?}");
         schedule(&spec, choice.strategy, found).expect("a schedule");
-        assert!(!choose(&spec, &plain).expect("a plan").sketch.of_pieces, "{shape:?}");
+        assert!(!choose(&spec, &plain).expect("a plan").sketch.chunks.of_pieces, "{shape:?}");
     }
     // Whole turns already; a prime number of accesses; sums, for which blocks that sweep memory are as fast.
     for (op, shape) in [("var", [256, 128, 4096]), ("var", [256, 128, 4 * 1511]), ("sum", [256, 256, 3136])] {
         let spec = spec(op, DType::F32, &shape, &compact_strides(&shape), &[0, 2]);
-        assert!(!choose(&spec, &swift).expect("a plan").sketch.of_pieces, "{op} {shape:?}");
+        assert!(!choose(&spec, &swift).expect("a plan").sketch.chunks.of_pieces, "{op} {shape:?}");
     }
 }
 
@@ -308,7 +308,7 @@ fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
         let target = Target { shared_cache_bytes: mib << 20, ..Target::cuda("sm_100a").expect("a target") };
         let sum = spec("sum", DType::F32, &[shape], &[1], &[0]);
         let sketch = choose(&sum, &target).expect("a plan").sketch;
-        assert_eq!(sketch.streams, passes, "{shape} elements past {mib} MiB");
+        assert_eq!(sketch.whole.streams, passes, "{shape} elements past {mib} MiB");
     }
     // A run that is walked again has its words in registers, but finds those of one row of several of a block
     // in the first cache.
@@ -321,10 +321,10 @@ fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
     };
     for shape in [[60_000_000], [60_000_013]] {
         let found = walked(&shape);
-        assert!(found.streams && found.swept, "{found:?}");
+        assert!(found.whole.streams && found.chunks.swept, "{found:?}");
     }
     let several = walked(&[468_751, 128]);
-    assert!(several.rows > 1 && !several.streams, "{several:?}");
+    assert!(several.rows > 1 && !several.whole.streams, "{several:?}");
 }
 
 /// Positions of narrow columns are noted in one run from end to end; wider elements, and threads without
@@ -346,7 +346,11 @@ fn narrow_columns_whose_steps_are_work_are_one_run() {
         (DType::F32, [937_500, 64], false, 4),
     ] {
         let (name, found, trace) = of(dtype, &shape);
-        assert_eq!((name, found.one_run, found.lanes), ("gpu_columns", one_run, lanes), "{dtype}: {trace}");
+        assert_eq!(
+            (name, found.run.is_all, found.lanes),
+            ("gpu_columns", one_run, lanes),
+            "{dtype}: {trace}"
+        );
         assert_eq!(trace.contains("in_runs"), one_run, "{dtype}: {trace}");
     }
 }
@@ -377,13 +381,13 @@ fn runs_are_as_long_as_their_accesses_and_registers_want() {
         (&["logsumexp"], DType::F16, [17_142_857, 7], 4),
         (&["logsumexp"], DType::F32, [8_571_428, 7], 8),
     ] {
-        assert_eq!(of(ops, dtype, &shape).run, run, "{ops:?} of {shape:?} {dtype}");
+        assert_eq!(of(ops, dtype, &shape).run.steps, run, "{ops:?} of {shape:?} {dtype}");
     }
     let bytes = of(&["all", "count_nonzero"], DType::Bool, &[240_000, 1000]);
-    assert_eq!((bytes.resident, bytes.chunks), (2, 132));
+    assert_eq!((bytes.resident, bytes.chunks.n), (2, 132));
     // Blocks of 224 threads, three to a multiprocessor in place of two.
     let joined = of(FIVE, DType::F16, &[17_142_857, 7]);
-    assert_eq!((joined.joined, joined.lanes, joined.threads, joined.chunks), (2, 2, 32, 396));
+    assert_eq!((joined.joined, joined.lanes, joined.threads, joined.chunks.n), (2, 2, 32, 396));
     // Blocks that are all of a launch have registers as few of them are waited for at the end.
     for (shape, resident) in [
         ([3000, 20_000], 5),
@@ -415,9 +419,12 @@ fn rows_past_the_last_of_a_slab_are_folded_again_where_states_have_several_field
 #[test]
 fn pieces_of_a_row_that_lie_apart_are_taken_in_turn() {
     let (name, sketch, trace) = of("var", DType::F16, &[512, 128, 64, 64], &[0, 2, 3]);
-    assert!(name == "gpu_rows" && sketch.in_turn && !sketch.swept && sketch.chunks > 1, "{trace}");
+    assert!(
+        name == "gpu_rows" && sketch.chunks.in_turn && !sketch.chunks.swept && sketch.chunks.n > 1,
+        "{trace}"
+    );
     let (_, sketch, _) = of("sum", DType::F32, &[128, 3, 1024, 1024], &[0, 2, 3]);
-    assert!(!sketch.in_turn && sketch.chunks > 1, "long pieces");
+    assert!(!sketch.chunks.in_turn && sketch.chunks.n > 1, "long pieces");
 }
 
 #[test]
@@ -446,7 +453,7 @@ fn narrow_sums_run_in_a_narrow_type_and_others_run_where_that_pays() {
         [("sum", DType::F32, 1), ("sum", DType::BF16, 16), ("sum", DType::I8, 64), ("var", DType::F32, 16)]
     {
         let (_, sketch, trace) = of(op, dtype, &[1 << 14, 1 << 14], &[1]);
-        assert_eq!(sketch.run, run, "{op} of {dtype}");
+        assert_eq!(sketch.run.steps, run, "{op} of {dtype}");
         assert_eq!(trace.contains("in_runs"), run > 1, "{trace}");
     }
 }
@@ -487,8 +494,8 @@ fn blocks_of_columns_are_as_many_as_run_at_once_and_strips_are_alike() {
     ] {
         let (_, sketch, _) = of(op, DType::F32, &shape, &[axis]);
         let outer: i64 = shape[..axis as usize].iter().product();
-        let n_strips = outer * ((shape[shape.len() - 1] + sketch.tile - 1) / sketch.tile);
-        assert_eq!((sketch.tile, n_strips * sketch.chunks), (tile, blocks), "{op} of {shape:?}");
+        let n_strips = outer * ((shape[shape.len() - 1] + sketch.tile.width - 1) / sketch.tile.width);
+        assert_eq!((sketch.tile.width, n_strips * sketch.chunks.n), (tile, blocks), "{op} of {shape:?}");
     }
     let (_, sketch, trace) = of("sum", DType::F32, &[100_000, 5, 13], &[1]);
     assert!(sketch.rows > 1 && trace.contains("threadIdx.z"), "{trace}");
@@ -511,9 +518,9 @@ fn joined_columns_of_large_arrays_are_folded_by_few_threads_of_a_multiprocessor(
         (DType::F32, [7001, 9001], 141, 2),
     ] {
         let (_, sketch, _) = of("sum", dtype, &shape, &[0]);
-        let n_strips = (shape[1] * sketch.joined + sketch.tile - 1) / sketch.tile;
+        let n_strips = (shape[1] * sketch.joined + sketch.tile.width - 1) / sketch.tile.width;
         assert!(sketch.joined > 1, "{dtype} {shape:?}");
-        assert_eq!((n_strips, sketch.chunks), (strips, chunks), "{dtype} {shape:?}");
+        assert_eq!((n_strips, sketch.chunks.n), (strips, chunks), "{dtype} {shape:?}");
     }
 }
 
@@ -537,9 +544,9 @@ fn strips_of_joined_columns_of_large_arrays_begin_where_lines_of_memory_do() {
         assert_eq!(sketch.joined, joined, "{op} of {dtype} {shape:?}");
         // Many rows that were joined are shared by threads of the second launch.
         assert_eq!(trace.contains("threadIdx.z"), joined > 8, "{trace}");
-        let n_strips = (shape[1] * sketch.joined + sketch.tile - 1) / sketch.tile;
+        let n_strips = (shape[1] * sketch.joined + sketch.tile.width - 1) / sketch.tile.width;
         let rows = if n_strips == 1 { sketch.threads } else { 1 };
-        let bytes = sketch.tile * rows * dtype.bytes() as i64;
+        let bytes = sketch.tile.width * rows * dtype.bytes() as i64;
         assert!(bytes % 128 == 0 || joined <= 8 && n_strips > 1, "{op} of {dtype} {shape:?}");
     }
     // What is done with the bytes of words would be done before all words have come.
@@ -560,7 +567,7 @@ fn few_outputs_are_split_so_that_every_multiprocessor_has_work() {
     ] {
         let (found, sketch, _) = of("sum", DType::F32, &shape, &axes);
         assert_eq!(found, name, "{shape:?}");
-        assert!((least..=most).contains(&sketch.chunks), "{shape:?}: {} chunks", sketch.chunks);
+        assert!((least..=most).contains(&sketch.chunks.n), "{shape:?}: {} chunks", sketch.chunks.n);
     }
 }
 
@@ -572,7 +579,7 @@ fn the_fewer_registers_a_thread_has_the_less_it_keeps() {
         let target = Target { block: BlockLimits { registers, ..h100.block }, ..h100.clone() };
         let choice = choose(spec, &target).expect("a plan");
         assert_eq!(choice.room.remark().is_some(), choice.room != Room::Ample);
-        assert_eq!(choice.sketch.in_memory, choice.room == Room::InMemory);
+        assert_eq!(choice.sketch.last.in_memory, choice.room == Room::InMemory);
         (choice.room, choice.strategy.name)
     };
     let mut all = Vec::new();

@@ -89,13 +89,13 @@ fn strips_are_as_wide_as_registers_and_multiprocessors_allow() {
         let axis = shape.len() as i64 - 2;
         let spec = kept::spec(name, dtype, &shape, axis);
         let choice = choose(&spec, &h100).unwrap();
-        let found = (choice.sketch.tile, choice.sketch.threads, choice.sketch.chunks);
+        let found = (choice.sketch.tile.width, choice.sketch.threads, choice.sketch.chunks.n);
         assert_eq!(
             (choice.strategy.name, found),
             (strategy, (tile, threads, parts)),
             "{name} {dtype} {shape:?}"
         );
-        assert_eq!(choose(&spec, &before).unwrap().sketch.chunks.min(2), if parts > 1 { 2 } else { 1 });
+        assert_eq!(choose(&spec, &before).unwrap().sketch.chunks.n.min(2), if parts > 1 { 2 } else { 1 });
     }
     // Longer ones, and such as a block cannot hold that are narrow or few, are read twice.
     for (dtype, shape) in

@@ -128,7 +128,7 @@ fn panels_are_whole_where_several_fit_else_strips_or_parts() {
     ] {
         let axis = shape.len() as i64 - 2;
         let choice = choose(&kept::spec(name, dtype, &shape, axis), &h100).unwrap();
-        let sketch = (choice.sketch.tile, choice.sketch.threads, choice.sketch.chunks);
+        let sketch = (choice.sketch.tile.width, choice.sketch.threads, choice.sketch.chunks.n);
         let of_panels = (choice.strategy.name == STRATEGY).then_some(sketch);
         assert_eq!(of_panels, found, "{name} {dtype} {shape:?}: {}", choice.strategy.name);
     }
@@ -150,7 +150,7 @@ fn groups_are_whole_panels_strips_of_them_or_parts() {
         (DType::BF16, [13, 1193, 24, 64], None),
     ] {
         let choice = choose(&kept::spec_over("layer_norm", dtype, &shape, &[1, 3]), &h100).unwrap();
-        let sketch = (choice.sketch.tile, choice.sketch.threads, choice.sketch.chunks);
+        let sketch = (choice.sketch.tile.width, choice.sketch.threads, choice.sketch.chunks.n);
         let of_panels = (choice.strategy.name == STRATEGY).then_some(sketch);
         assert_eq!(of_panels, found, "{dtype} {shape:?}: {}", choice.strategy.name);
     }

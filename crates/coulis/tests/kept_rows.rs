@@ -300,9 +300,9 @@ fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
     ] {
         let spec = spec("softmax", dtype, &[4096, length]);
         let choice = choose(&spec, &h100).unwrap();
-        let found = (choice.strategy.name, choice.sketch.chunks, choice.sketch.threads);
+        let found = (choice.strategy.name, choice.sketch.chunks.n, choice.sketch.threads);
         assert_eq!(found, (strategy, parts, threads), "{dtype} {length}");
-        assert_eq!(choose(&spec, &before).unwrap().sketch.chunks, 1, "{dtype} {length} without clusters");
+        assert_eq!(choose(&spec, &before).unwrap().sketch.chunks.n, 1, "{dtype} {length} without clusters");
     }
 }
 
@@ -321,7 +321,7 @@ fn parts_of_single_elements_leave_room_in_the_first_cache() {
         ("layer_norm", 50_257, 4, 416),
     ] {
         let choice = choose(&spec(name, DType::F32, &[4096, length]), &h100).unwrap();
-        let found = (choice.strategy.name, choice.sketch.chunks, choice.sketch.threads);
+        let found = (choice.strategy.name, choice.sketch.chunks.n, choice.sketch.threads);
         assert_eq!(found, ("gpu_kept_rows", parts, threads), "{name} of {length}");
     }
 }
@@ -353,7 +353,7 @@ fn filled_rows_are_dealt_to_those_threads_that_have_the_fewest_accesses_besides(
             None => assert_eq!(map.filled, 0, "{what}"),
             Some((parts, of_block, turns)) => {
                 assert_eq!(
-                    (chunks, threads, map.filled),
+                    (chunks.n, threads, map.filled),
                     (parts, of_block, parts * of_block * turns * lanes),
                     "{what}"
                 );
@@ -381,9 +381,9 @@ fn no_block_of_a_cluster_is_without_words() {
             let choice = choose(&spec("softmax", dtype, &[4096, length]), &h100).unwrap();
             let Sketch { chunks, threads, lanes, .. } = choice.sketch;
             let turns = (length + lanes * threads - 1) / (lanes * threads);
-            let of_part = (turns + chunks - 1) / chunks;
+            let of_part = (turns + chunks.n - 1) / chunks.n;
             let found = (turns + of_part - 1) / of_part;
-            assert!(chunks == 1 || found == chunks, "{dtype} {length}: {threads} threads, {turns} turns");
+            assert!(chunks.n == 1 || found == chunks.n, "{dtype} {length}: {threads} threads, {turns} turns");
         }
     }
 }

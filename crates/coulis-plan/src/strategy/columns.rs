@@ -13,8 +13,8 @@ use super::map_steps::root;
 use super::rows::{BUSY_OPERATIONS, ENOUGH_OPERATIONS};
 use super::steps::{ask_ahead, hint, place, stage_of, stream_results};
 use super::{
-    CACHE_LINE_BYTES, Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div,
-    floor_pow2, gcd, state_bytes,
+    Ahead, CACHE_LINE_BYTES, Chunks, Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Pages, Run, Sketch,
+    Strategy, Tile, ceil_div, floor_pow2, gcd, state_bytes,
 };
 use crate::problem::Dim;
 use crate::program::{Spec, Statement};
@@ -189,14 +189,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         true => AHEAD_OF_ROWS_BYTES / unroll.max(ROWS_FRONT_TO_BACK),
         false => AHEAD_BYTES,
     };
-    let (ahead, rows_ahead) = match facts.ahead(ahead_bytes, along.saturating_mul(width)) {
-        0 => (0, 0),
+    let plain = facts.plain();
+    let by_visits = |rows: i64| Ahead { rows, ..plain.ahead };
+    let ahead = match facts.ahead(ahead_bytes, along.saturating_mul(width)) {
+        0 => plain.ahead,
         _ if asks_visits && front_to_back && is_loop => {
-            (0, ceil_div(facts.ahead_front_to_back(), visit_bytes))
+            by_visits(ceil_div(facts.ahead_front_to_back(), visit_bytes))
         }
-        _ if asks_visits && front_to_back => (0, ceil_div(PAGE_BYTES, visit_bytes)),
-        _ if asks_visits => (0, 1),
-        ahead => (ahead, 0),
+        _ if asks_visits && front_to_back => by_visits(ceil_div(PAGE_BYTES, visit_bytes)),
+        _ if asks_visits => by_visits(1),
+        steps => Ahead { steps, ..plain.ahead },
     };
     let is_alone = mapped.is_none() && chunks == 1 && tile >= extent && !in_registers;
     let walks_on = is_narrow && front_to_back || is_row_of_tiles(facts.spec);
@@ -204,21 +206,22 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let mut sketch = Sketch {
         lanes,
         unroll,
-        apart,
+        pages: Pages { apart, ..Pages::ONE },
         ahead,
-        rows_ahead,
-        run: runs.steps,
-        tile,
-        overlaps: overlapped.is_some(),
-        tiles_together: together.map_or(1, |(_, tiles)| tiles),
-        written_out,
-        chunks,
-        ..facts.plain()
+        run: Run::of(runs.steps),
+        tile: Tile {
+            width: tile,
+            together: together.map_or(1, |(_, tiles)| tiles),
+            written_out,
+            overlaps: overlapped.is_some(),
+        },
+        chunks: Chunks::of(chunks),
+        ..plain
     };
     sketch = sketch.with_map_inside(mapped.is_some());
     // Tiles that make up a row exactly have no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
-        *last = sketch.overlaps || extent <= tile || extent % tile == 0;
+        *last = sketch.tile.overlaps || extent <= tile || extent % tile == 0;
     }
     if let Some((around, _)) = together {
         sketch.constant[around] = true;
@@ -352,10 +355,10 @@ fn is_row_of_tiles(spec: &Spec) -> bool {
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
-    if sketch.chunks == 1 {
+    if sketch.chunks.n == 1 {
         let root = root(s, stmt, sketch)?;
         let mut at = tile_loops(s, root, n_kept, sketch)?;
-        if sketch.parallel {
+        if sketch.whole.parallel {
             at = spread_tiles(s, root, n_kept, at, sketch)?;
         }
         let walk = fold_tile(s, state, n_kept, spec, sketch, sketch.unroll)?;
@@ -372,11 +375,11 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         return place(s, output, Some(&super::steps::Site { stage: root, at }));
     }
     let outermost = s.stage(state)?.reduce_axes()[0].clone();
-    let (chunk, _) = s.split(state, &outermost, Split::Nparts(sketch.chunks))?;
+    let (chunk, _) = s.split(state, &outermost, Split::Nparts(sketch.chunks.n))?;
     let partial = s.rfactor(state, &chunk)?;
     let cached = s.cache_write(partial, MemScope::Local)?;
     let mut at = tile_loops(s, partial, n_kept + 1, sketch)?;
-    if sketch.parallel {
+    if sketch.whole.parallel {
         at = spread(s, partial, n_kept + 1, &at)?;
     }
     let walk = fold_tile(s, cached, n_kept + 1, spec, sketch, sketch.unroll)?;
@@ -393,10 +396,12 @@ pub(super) fn fold_parts(
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
-    let partial_bytes = sketch.chunks * spec.problem.n_outputs * state_bytes(&spec.reducer);
-    let spreads = sketch.parallel && partial_bytes >= PARALLEL_BYTES;
-    let tile = if spreads { sketch.tile.min(LAST_TILE.max(sketch.lanes)) } else { sketch.tile };
-    let last = Sketch { tile, ..sketch.clone() };
+    let partial_bytes = sketch.chunks.n * spec.problem.n_outputs * state_bytes(&spec.reducer);
+    let spreads = sketch.whole.parallel && partial_bytes >= PARALLEL_BYTES;
+    let mut last = sketch.clone();
+    if spreads {
+        last.tile.width = last.tile.width.min(LAST_TILE.max(sketch.lanes));
+    }
     let mut at = tile_loops(s, output, n_kept, &last)?;
     if spreads {
         at = spread(s, output, n_kept, &at)?;
@@ -413,7 +418,8 @@ pub(super) fn tile_loops(
     sketch: &Sketch,
 ) -> Result<IterVar, ScheduleError> {
     let last = s.stage(stage)?.leaves()[n_kept - 1].clone();
-    let by = if sketch.overlaps { Split::Overlap(sketch.tile) } else { Split::Factor(sketch.tile) };
+    let Tile { width, overlaps, .. } = sketch.tile;
+    let by = if overlaps { Split::Overlap(width) } else { Split::Factor(width) };
     let (tile, within) = s.split(stage, &last, by)?;
     let (vector, lane) = s.split(stage, &within, Split::Factor(sketch.lanes))?;
     // A map's loops over the elements of a column stand behind those over columns.
@@ -422,9 +428,9 @@ pub(super) fn tile_loops(
         order.extend([vector, lane.clone()]);
         s.reorder(stage, &order)?;
     }
-    if sketch.tiles_together > 1 {
+    if sketch.tile.together > 1 {
         let around = s.stage(stage)?.leaves()[n_kept - 2].clone();
-        let (_, each) = s.split(stage, &around, Split::Factor(sketch.tiles_together))?;
+        let (_, each) = s.split(stage, &around, Split::Factor(sketch.tile.together))?;
         s.reorder(stage, &[tile.clone(), each])?;
     }
     s.vectorize(stage, &lane)?;
@@ -453,7 +459,7 @@ pub(super) fn spread_tiles(
     tile: IterVar,
     sketch: &Sketch,
 ) -> Result<IterVar, ScheduleError> {
-    match s.stage(stage)?.leaves()[..n_kept - 1].last().cloned().filter(|_| sketch.overlaps) {
+    match s.stage(stage)?.leaves()[..n_kept - 1].last().cloned().filter(|_| sketch.tile.overlaps) {
         Some(outer) => spread(s, stage, n_kept - 1, &outer).map(|_| tile),
         None => spread(s, stage, n_kept, &tile),
     }
@@ -462,13 +468,13 @@ pub(super) fn spread_tiles(
 /// Has the walk over a tile ask for memory ahead: of the next visit, along the loop over its vectors, or along the rows where that is
 /// written out.
 fn ask_along(s: &mut Schedule, stage: StageId, walk: &Walk, sketch: &Sketch) -> Result<(), ScheduleError> {
-    if let Some(visit) = walk.visit.as_ref().filter(|_| sketch.rows_ahead > 0) {
-        return s.pragma(stage, visit, hint(sketch), Attr::Int(sketch.rows_ahead));
+    if let Some(visit) = walk.visit.as_ref().filter(|_| sketch.ahead.rows > 0) {
+        return s.pragma(stage, visit, hint(sketch), Attr::Int(sketch.ahead.rows));
     }
-    if sketch.ahead > 0 && sketch.tile / sketch.lanes > sketch.written_out {
-        s.pragma(stage, &walk.vector, hint(sketch), Attr::Int(sketch.ahead))
+    if sketch.ahead.steps > 0 && sketch.tile.width / sketch.lanes > sketch.tile.written_out {
+        s.pragma(stage, &walk.vector, hint(sketch), Attr::Int(sketch.ahead.steps))
     } else {
-        ask_ahead(s, stage, hint(sketch), sketch.ahead)
+        ask_ahead(s, stage, hint(sketch), sketch.ahead.steps)
     }
 }
 
@@ -492,27 +498,27 @@ pub(super) fn fold_tile(
     let leaves = s.stage(stage)?.leaves().to_vec();
     let (kept, reduce) = leaves.split_at(n_kept);
     let mut reduce = reduce.to_vec();
-    if sketch.chunks > 1 {
+    if sketch.chunks.n > 1 {
         // What is left of the dimension that was split into chunks stands last, and is the outermost in memory.
         reduce.rotate_right(1);
     }
     let (vector, lane) = s.split(stage, &kept[n_kept - 1], Split::Factor(sketch.lanes))?;
     let mut order = kept[..n_kept - 1].to_vec();
-    let around = if sketch.tiles_together > 1 { order.pop() } else { None };
+    let around = if sketch.tile.together > 1 { order.pop() } else { None };
     let (mut few, mut visits) = (None, None);
     if let Some(rows) = reduce.pop_if(|_| rows_a_visit > 1) {
-        let (visit, mut row) = s.split(stage, &rows, Split::Factor(rows_a_visit * sketch.apart))?;
+        let (visit, mut row) = s.split(stage, &rows, Split::Factor(rows_a_visit * sketch.pages.apart))?;
         reduce.push(visit.clone());
         visits = Some(visit);
-        if sketch.apart > 1 {
-            let (side, within) = s.split(stage, &row, Split::Factor(sketch.apart))?;
+        if sketch.pages.apart > 1 {
+            let (side, within) = s.split(stage, &row, Split::Factor(sketch.pages.apart))?;
             reduce.push(within);
             row = side;
         }
         few = Some(row);
     }
     // The tiles of a row inside the loop over rows; others around a tile's rows.
-    let n_within = if is_row_of_tiles(spec) { 0 } else { 1 + usize::from(sketch.apart > 1) };
+    let n_within = if is_row_of_tiles(spec) { 0 } else { 1 + usize::from(sketch.pages.apart > 1) };
     let at = reduce.len().saturating_sub(n_within);
     reduce.splice(at..at, around);
     order.extend(reduce);
@@ -523,11 +529,11 @@ pub(super) fn fold_tile(
     s.vectorize(stage, &lane)?;
     if let Some(row) = few {
         s.unroll(stage, &row)?;
-        if sketch.run > 1 {
+        if sketch.run.steps > 1 {
             s.in_runs(stage, &row)?;
         }
     }
-    if sketch.tile / sketch.lanes <= sketch.written_out {
+    if sketch.tile.width / sketch.lanes <= sketch.tile.written_out {
         s.unroll(stage, &vector)?;
     }
     Ok(Walk { visit: visits, vector })

@@ -23,7 +23,10 @@ use super::waves::{
     are_better_wide, balanced, blocks_by, cut_pieces, filled, held, is_close, registers, resident,
     whole_turns,
 };
-use super::{Decline, Facts, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2, state_bytes};
+use super::{
+    Chunks, Decline, Facts, LastFold, Machine, Run, Sketch, Strategy, Tile, calls_functions, ceil_div,
+    floor_pow2, state_bytes,
+};
 use crate::program::{Spec, Statement};
 use crate::room::word_bytes;
 
@@ -276,24 +279,25 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
     } else {
         1
     };
+    let is_all = run == 1 && facts.is_one_run(turns) && (block == BLOCK || lanes * run_bytes <= THREAD_RUN);
+    let plain = facts.plain();
     Sketch {
-        last_blocks,
-        last_threads: if in_last { together } else { 0 },
-        // Blocks that are whole rows, or nearly, then read one piece of memory together, from end to end.
-        in_turn,
-        tile,
+        last: LastFold { threads: if in_last { together } else { 0 }, blocks: last_blocks, ..plain.last },
+        tile: Tile { together: strips, ..Tile::of(tile) },
         lanes,
         unroll,
-        run,
-        one_run: run == 1 && facts.is_one_run(turns) && (block == BLOCK || lanes * run_bytes <= THREAD_RUN),
+        run: Run { is_all, ..Run::of(run) },
         threads,
-        // Reads are to be many under way, between which no condition stands.
-        shares_all,
         rows: outer,
-        tiles_together: strips,
-        chunks,
-        chunk_turns,
-        cuts_inner,
+        chunks: Chunks {
+            turns: chunk_turns,
+            // Reads are to be many under way, between which no condition stands.
+            shares_all,
+            // Blocks that are whole rows, or nearly, then read one piece of memory together, from end to end.
+            in_turn,
+            cuts_inner,
+            ..Chunks::of(chunks)
+        },
         joined,
         beside,
         // What is left over at the end of joined rows would take registers from the loop, what takes bytes out of words would be done
@@ -301,7 +305,7 @@ pub fn sketch(facts: &Facts, of: &Row) -> Sketch {
         // few registers and much to do, or with guards, a thread has fewer words under way.
         resident: held,
         constant,
-        ..facts.plain()
+        ..plain
     }
 }
 
@@ -346,17 +350,17 @@ pub fn schedule(
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let are_parts = sketch.joined > 1 || sketch.beside > 1;
-    let is_whole = sketch.chunks == 1 && !are_parts;
+    let is_whole = sketch.chunks.n == 1 && !are_parts;
     let (folded, fold) = match are_parts {
         true => split_joined(s, state, n_kept, sketch)?,
         false => (Vec::new(), split_fold(s, state, n_kept, 0, 1, sketch)?),
     };
     let mine = s.rfactor_at(fold.stage, &fold.thread, fold.n_kept as i64)?;
     let turn = same_axis(s, mine, &fold.turn)?;
-    let in_last = sketch.last_threads > 0 && sketch.rows == 1 && !is_whole;
+    let in_last = sketch.last.threads > 0 && sketch.rows == 1 && !is_whole;
     let (root, n_root) = if is_whole { (output, n_kept) } else { (fold.stage, fold.n_kept) };
-    let Sketch { tile, lanes, rows, .. } = *sketch;
-    let strips = Strips { tile, lanes, together: sketch.tiles_together, rows, in_last, are_parts: !is_whole };
+    let Sketch { tile: Tile { width: tile, together, .. }, lanes, rows, .. } = *sketch;
+    let strips = Strips { tile, lanes, together, rows, in_last, are_parts: !is_whole };
     let (column, neighbour) = bind_strips(s, root, n_root, &strips)?;
     // Many results leave as whole words, of few it is no matter where they begin.
     let leaves_words = is_whole && sketch.threads == 1;
@@ -387,12 +391,12 @@ pub fn schedule(
     if sketch.unroll > 1 {
         let (steps, few) = s.split(mine, &turn, Split::Factor(sketch.unroll))?;
         s.unroll(mine, &few)?;
-        if sketch.run > 1 {
+        if sketch.run.steps > 1 {
             s.in_runs(mine, &few)?;
         }
         walk = steps;
     }
-    if sketch.one_run {
+    if sketch.run.is_all {
         s.in_runs(mine, &walk)?;
     }
     if sketch.resident > 0 {
@@ -421,7 +425,7 @@ fn fold_in_last_block(
     spec: &Spec,
     sketch: &Sketch,
 ) -> Result<IterVar, ScheduleError> {
-    let (tile, words) = (sketch.tile / sketch.joined, sketch.tile / sketch.lanes);
+    let (tile, words) = (sketch.tile.width / sketch.joined, sketch.tile.width / sketch.lanes);
     let lanes = tile / words;
     let chunk = s.stage(state)?.reduce_axes()[0].clone();
     let (turn, thread) = s.split(state, &chunk, Split::Factor(sketch.threads))?;
@@ -440,7 +444,7 @@ fn fold_in_last_block(
         last = thread;
     }
     let states = state_bytes(&spec.reducer) * sketch.joined * lanes;
-    let at_once = (LAST_BYTES / states.max(1)).min(ceil_div(sketch.chunks, sketch.threads));
+    let at_once = (LAST_BYTES / states.max(1)).min(ceil_div(sketch.chunks.n, sketch.threads));
     if at_once > 1 {
         let (_, few) = s.split(state, &turn, Split::Factor(floor_pow2(at_once)))?;
         s.unroll(state, &few)?;

@@ -10,7 +10,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use super::gpu_rows::LARGE_STATE;
 use super::gpu_steps::{Fold, as_one, chunks_of_pieces};
 use super::waves::{chunks_of, resident};
-use super::{Facts, Sketch, floor_pow2, state_bytes};
+use super::{Chunks, Facts, LastFold, Run, Sketch, floor_pow2, state_bytes};
 
 /// Threads of an output, at least and at most: fewer read short pieces of what memory gives, more leave much to bring together.
 const THREADS: (i64, i64) = (48, 256);
@@ -67,8 +67,8 @@ fn has_work(facts: &Facts) -> bool {
 /// The sketch of an output of so many short pieces, each of so many accesses, with these dealt evenly; the same where they are
 /// already, or cannot be.
 pub fn dealt_evenly(facts: &Facts, (pieces, words): (i64, i64), sketch: Sketch) -> Sketch {
-    let is_swept = sketch.swept && !has_work(facts);
-    if is_swept || sketch.last_threads > 0 || facts.spec.map.is_some() || words % sketch.threads == 0 {
+    let is_swept = sketch.chunks.swept && !has_work(facts);
+    if is_swept || sketch.last.threads > 0 || facts.spec.map.is_some() || words % sketch.threads == 0 {
         return sketch;
     }
     let Some(Deal { threads, rows, chunks }) = Deal::of(facts, (pieces, words)) else { return sketch };
@@ -76,8 +76,10 @@ pub fn dealt_evenly(facts: &Facts, (pieces, words): (i64, i64), sketch: Sketch) 
     let unroll = sketch.unroll.min(IN_FLIGHT).min(floor_pow2(turns.max(1)));
     let run = facts.short_run(sketch.lanes, unroll);
     let constant = facts.constants(rows == 1);
-    let even = Sketch { swept: false, last_blocks: 1, in_turn: chunks > 1, of_pieces: true, ..sketch };
-    Sketch { threads, rows, chunks, unroll, run, constant, ..even }
+    let chunks = Chunks { n: chunks, swept: false, in_turn: chunks > 1, of_pieces: true, ..sketch.chunks };
+    let last = LastFold { blocks: 1, ..sketch.last };
+    let run = Run { steps: run, ..sketch.run };
+    Sketch { threads, rows, chunks, last, unroll, run, constant, ..sketch }
 }
 
 /// Splits the fold of a state among threads, each of which takes `lanes` neighbours at a time, and all of one piece before the next;
@@ -99,5 +101,5 @@ pub fn split_pieces(
     pieces.push(turn);
     s.reorder(stage, &pieces.iter().chain([&thread]).chain(&lane).cloned().collect::<Vec<_>>())?;
     let turn = as_one(s, stage, &pieces)?;
-    Ok(Fold { stage, n_kept: n_kept + usize::from(sketch.chunks > 1), turn, thread, lane, ends: None })
+    Ok(Fold { stage, n_kept: n_kept + usize::from(sketch.chunks.n > 1), turn, thread, lane, ends: None })
 }

@@ -52,14 +52,14 @@ pub fn fold_chunks(
     sketch: &Sketch,
 ) -> Result<IterVar, ScheduleError> {
     let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
-    let of_block = ceil_div(sketch.chunks, sketch.last_blocks);
+    let of_block = ceil_div(sketch.chunks.n, sketch.last.blocks);
     // The threads of an output are all of a block, or lie within a warp.
     let threads = ceil_pow2(of_block).min(LARGEST_BLOCK);
     let turns = ceil_div(of_block, threads);
-    if sketch.last_blocks > 1 || sketch.swept && turns > 1 {
+    if sketch.last.blocks > 1 || sketch.chunks.swept && turns > 1 {
         let row = place_rows(s, state, output, n_kept, 1)?;
-        if sketch.last_blocks > 1 {
-            let (block, rest) = s.split(state, &chunk, Split::Nparts(sketch.last_blocks))?;
+        if sketch.last.blocks > 1 {
+            let (block, rest) = s.split(state, &chunk, Split::Nparts(sketch.last.blocks))?;
             s.bind(state, &block, ThreadTag::ClusterX)?;
             chunk = rest;
         }
@@ -67,7 +67,7 @@ pub fn fold_chunks(
         fold_parts(s, parts, state, &chunk, threads, at_once)?;
         return Ok(row);
     }
-    if threads != sketch.chunks {
+    if threads != sketch.chunks.n {
         chunk = s.split(state, &chunk, Split::Factor(threads))?.1;
     }
     let row = place_rows(s, state, output, n_kept, (BLOCK / threads).max(1))?;
@@ -113,12 +113,12 @@ pub fn fold_chunks_in_last_block(
     let outputs = s.stage(parts)?.outputs();
     let bytes: i64 = outputs.iter().map(|o| o.dtype.bytes() as i64).sum();
     let at_once = if outputs.len() > 1 { (BYTES_OF_LAST / bytes).max(1) } else { AT_ONCE_OF_LAST };
-    let at_once = floor_pow2(at_once.min(ceil_div(sketch.chunks, sketch.last_threads)));
+    let at_once = floor_pow2(at_once.min(ceil_div(sketch.chunks.n, sketch.last.threads)));
     let row = fused(s, output, n_kept)?;
     s.bind(output, &row, of_parts)?;
     s.set_scope(state, MemScope::Local)?;
     s.compute_at(state, output, &row)?;
-    fold_parts(s, parts, state, &chunk, sketch.last_threads, at_once)?;
+    fold_parts(s, parts, state, &chunk, sketch.last.threads, at_once)?;
     s.grid_finish(output, GridFinish::LastBlock)?;
     Ok(row)
 }
@@ -265,7 +265,7 @@ impl Finish {
     pub fn of(spec: &Spec, sketch: &Sketch) -> Finish {
         let n_outputs = spec.problem.n_outputs.max(1);
         let most = (FINISH_THREADS / n_outputs).clamp(1, FINISH_MOST);
-        let of_block = ceil_div(sketch.chunks, sketch.last_blocks);
+        let of_block = ceil_div(sketch.chunks.n, sketch.last.blocks);
         let (own, each) = FINISH_JOINED;
         // Neighbours are side by side in memory as outputs are.
         let least = if sketch.beside >= FINISH_WIDTH.0 { 1 } else { FINISH_WIDTH.0 };
@@ -281,6 +281,6 @@ impl Finish {
         let width = (block / (threads * apart)).clamp(least, most);
         let at_once = (FINISH_BYTES / states.max(1)).clamp(1, 8).min(ceil_div(of_block, threads));
         let at_once = floor_pow2(at_once);
-        Finish { width, threads, apart, blocks: sketch.last_blocks, at_once, reads_first }
+        Finish { width, threads, apart, blocks: sketch.last.blocks, at_once, reads_first }
     }
 }

@@ -18,7 +18,7 @@ use super::gpu_steps::{Fold, split_fold, widest_access};
 use super::kept::{in_registers, readers_of};
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
+use super::{Chunks, Decline, Facts, Machine, Run, Sketch, Strategy, Tile, ceil_div, floor_pow2};
 use crate::program::{Spec, Statement};
 use crate::room::word_bytes;
 
@@ -93,12 +93,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         let wanted = "columns that fit into the registers of a block, or of a cluster of them";
         return Err(Decline::new(wanted, format!("{} rows", outer.saturating_mul(rows))));
     };
-    let Dealt { words, threads, parts: chunks } = dealt;
-    let turns = ceil_div(ceil_div(rows, threads), chunks) * outer;
+    let Dealt { words, threads, parts } = dealt;
+    let turns = ceil_div(ceil_div(rows, threads), parts) * outer;
     let most = n_outer.min(OUTER.max_extent().unwrap_or(n_outer)).max(1);
-    let together = if chunks == 1 { (BLOCK / (words * threads)).clamp(1, most) } else { 1 };
+    let together = if parts == 1 { (BLOCK / (words * threads)).clamp(1, most) } else { 1 };
+    let (chunks, tile, run) = (Chunks::of(parts), Tile::of(words * lanes), Run::of(facts.even_run(turns)));
     let sketch = Sketch { chunks, lanes, threads, constant, ..facts.plain().with_map_kept(Keep::Registers) };
-    Ok(Sketch { tile: words * lanes, unroll: turns, run: facts.even_run(turns), rows: together, ..sketch })
+    Ok(Sketch { tile, unroll: turns, run, rows: together, ..sketch })
 }
 
 /// How so many columns, `words` of so many lanes in each of `n_outer` panels, are dealt, of which each has `outer` times `rows`
@@ -156,7 +157,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let fold = split_fold(s, state, n_kept, 0, 1, sketch)?;
     // Threads first: their states are then side by side in memory as their columns are.
     let mine = s.rfactor_at(fold.stage, &fold.thread, 0)?;
-    let Sketch { tile, lanes, rows, .. } = *sketch;
+    let (tile, lanes, rows) = (sketch.tile.width, sketch.lanes, sketch.rows);
     let strips = Strips { tile, lanes, together: 1, rows, in_last: false, are_parts: false };
     let (column, neighbour) = bind_strips(s, map, n_kept, &strips)?;
     map_own_words(s, map, n_kept, neighbour, sketch)?;
@@ -165,7 +166,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         Some(dealt) => fold_dealt_columns(s, [state, finished, mine], (map, &column), &fold, dealt, sketch)?,
         None => fold_own_columns(s, [state, finished, mine], (map, &column), &fold, n_kept, sketch)?,
     };
-    if sketch.chunks > 1 {
+    if sketch.chunks.n > 1 {
         fold_in_cluster(s, (fold.stage, state))?;
     }
     fold_own_words(s, folds, fold.n_kept + 1, sketch)?;
@@ -219,7 +220,7 @@ fn fold_dealt_columns(
     dealt: i64,
     sketch: &Sketch,
 ) -> Result<StageId, ScheduleError> {
-    let Sketch { tile, lanes, .. } = *sketch;
+    let (tile, lanes) = (sketch.tile.width, sketch.lanes);
     s.set_scope(finished, MemScope::Shared)?;
     let loops = s.stage(finished)?.leaves().to_vec();
     let (words, lane) = s.split(finished, &loops[loops.len() - 1], Split::Factor(lanes))?;
@@ -264,14 +265,14 @@ pub fn fold_own_words(
     s.reorder(mine, &[step.clone(), lane.clone()])?;
     if sketch.unroll > 1 {
         step = s.split(mine, &step, Split::Factor(sketch.unroll))?.1;
-        if 1 < sketch.run && sketch.run < sketch.unroll {
-            let (runs, few) = s.split(mine, &step, Split::Factor(sketch.run))?;
+        if 1 < sketch.run.steps && sketch.run.steps < sketch.unroll {
+            let (runs, few) = s.split(mine, &step, Split::Factor(sketch.run.steps))?;
             s.unroll(mine, &runs)?;
             step = few;
         }
         s.unroll(mine, &step)?;
     }
-    if sketch.run > 1 {
+    if sketch.run.steps > 1 {
         s.in_runs(mine, &step)?;
     }
     if sketch.lanes > 1 { s.vectorize(mine, &lane) } else { Ok(()) }
@@ -293,9 +294,9 @@ fn map_own_words(
         None if sketch.threads > 1 => s.bind(map, &thread, ThreadTag::ThreadY)?,
         None => {}
     }
-    if sketch.chunks > 1 {
+    if sketch.chunks.n > 1 {
         let part;
-        (part, turn) = s.split(map, &turn, Split::Nparts(sketch.chunks))?;
+        (part, turn) = s.split(map, &turn, Split::Nparts(sketch.chunks.n))?;
         s.bind(map, &part, PARTS)?;
     }
     outer.iter().chain([&turn]).try_for_each(|axis| s.unroll(map, axis))?;

@@ -26,7 +26,7 @@ use super::gpu_steps::{as_one, copy_piece, slab_access, split_fold, widest_acces
 use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::{same_axis, stage_of};
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, gcd};
+use super::{Chunks, Decline, Facts, Machine, Run, Sketch, Strategy, Tile, ceil_div, even_turns, gcd};
 use crate::problem::Dim;
 use crate::program::{Spec, Statement};
 use crate::room::word_bytes;
@@ -137,6 +137,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let unroll = even_turns(ceil_div(rows / chunks, threads), IN_FLIGHT);
     let (lanes, run, constant) = (panels.access(facts), facts.even_run(unroll), facts.constants(false));
     let plain = facts.plain().with_map_kept(Keep::Shared);
+    let (chunks, tile, run) = (Chunks::of(chunks), Tile::of(tile), Run::of(run));
     Ok(Sketch { chunks, lanes, tile, threads, beside, unroll, run, constant, ..plain })
 }
 
@@ -267,7 +268,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let Some(map) = &stmt.map else { return Ok(()) };
     let n_kept = spec.n_kept();
     let (state, finished, map) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?, stage_of(s, map)?);
-    let Sketch { tile, chunks, lanes, beside, .. } = *sketch;
+    let Sketch { lanes, beside, .. } = *sketch;
+    let (tile, chunks) = (sketch.tile.width, sketch.chunks.n);
     let threads = if beside > 1 {
         [(ThreadTag::ThreadX, beside * sketch.threads), (ThreadTag::ThreadY, tile / beside)]
     } else {
@@ -320,9 +322,9 @@ fn fold_columns(
     let by_columns = Sketch { lanes: 1, ..sketch.clone() };
     let fold = split_fold(s, state, n_kept, 0, 1, &by_columns)?;
     let mine = s.rfactor_at(fold.stage, &fold.thread, 0)?;
-    let column = bind_columns(s, finished, n_kept - 1, sketch.tile)?;
+    let column = bind_columns(s, finished, n_kept - 1, sketch.tile.width)?;
     s.compute_at(state, finished, &column)?;
-    if sketch.chunks > 1 {
+    if sketch.chunks.n > 1 {
         fold_in_cluster(s, (fold.stage, state))?;
     }
     let above = s.stage(fold.stage)?.reduce_axes()[0].clone();
@@ -334,7 +336,7 @@ fn fold_columns(
     s.compute_at(mine, map, panel)?;
     let above = s.stage(mine)?.leaves()[0].clone();
     s.bind(mine, &above, ThreadTag::ThreadY)?;
-    let column = bind_columns(s, mine, fold.n_kept, sketch.tile)?;
+    let column = bind_columns(s, mine, fold.n_kept, sketch.tile.width)?;
     s.compute_at(own, mine, &column)?;
     fold_own_words(s, own, fold.n_kept + 1, &by_columns)?;
     Ok(own)
@@ -350,8 +352,8 @@ fn fold_groups(
     let (mut whole, mut n_data) = (state, n_kept);
     let reduce = s.stage(state)?.reduce_axes().to_vec();
     let (mut row, mut column) = (reduce[0].clone(), reduce[1].clone());
-    if sketch.chunks > 1 {
-        let (chunk, of_chunk) = s.split(state, &row, Split::Nparts(sketch.chunks))?;
+    if sketch.chunks.n > 1 {
+        let (chunk, of_chunk) = s.split(state, &row, Split::Nparts(sketch.chunks.n))?;
         whole = s.rfactor_at(state, &chunk, 0)?;
         (row, column) = (same_axis(s, whole, &of_chunk)?, same_axis(s, whole, &column)?);
         n_data += 1;
@@ -362,10 +364,10 @@ fn fold_groups(
     let mine = s.rfactor_at(whole, &thread, n_data as i64)?;
 
     let groups = s.stage(finished)?.leaves()[n_kept - 1].clone();
-    let (_, group) = s.split(finished, &groups, Split::Factor(sketch.tile / sketch.beside))?;
+    let (_, group) = s.split(finished, &groups, Split::Factor(sketch.tile.width / sketch.beside))?;
     s.bind(finished, &group, ThreadTag::ThreadY)?;
     s.compute_at(state, finished, &group)?;
-    if sketch.chunks > 1 {
+    if sketch.chunks.n > 1 {
         fold_in_cluster(s, (whole, state))?;
     }
     let thread = s.stage(whole)?.reduce_axes()[0].clone();

@@ -19,7 +19,7 @@ use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, w
 use super::kept::{in_registers, readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use super::{Chunks, Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -209,12 +209,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new(wanted, format!("{extent} elements")));
     }
     let constant = facts.constants(rows == 1);
-    let mut sketch =
-        Sketch { lanes, threads, rows, chunks, peeled, constant, ..facts.plain().with_map_kept(keep) };
-    (sketch.unroll, sketch.run) = (unroll, facts.short_run(lanes, floor_pow2(unroll)));
+    let plain = facts.plain().with_map_kept(keep);
+    let mut sketch = Sketch { lanes, threads, rows, chunks: Chunks::of(chunks), peeled, constant, ..plain };
+    (sketch.unroll, sketch.run.steps) = (unroll, facts.short_run(lanes, floor_pow2(unroll)));
     if let Some(Dealt { turns: (turns, at_once), resident, .. }) = filled {
         let steps = (1..=at_once).rev().find(|n| at_once % n == 0 && n * lanes <= facts.longest_run());
-        (sketch.unroll, sketch.run) = (at_once, steps.map_or(1, |steps| facts.run_of(steps * lanes)));
+        (sketch.unroll, sketch.run.steps) = (at_once, steps.map_or(1, |steps| facts.run_of(steps * lanes)));
         sketch.resident = resident;
         sketch.map.filled = chunks * threads * turns * lanes;
     }
@@ -404,7 +404,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let fold = split_fold(s, state, n_kept, n_kept, sketch.lanes, sketch)?;
     let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &[], sketch)?;
     let row = place_rows(s, state, map, n_kept, sketch.rows)?;
-    if sketch.chunks > 1 {
+    if sketch.chunks.n > 1 {
         // Each block of a cluster folds its part, and then they fold these together.
         fold_in_cluster(s, (fold.stage, state))?;
     }
@@ -454,9 +454,9 @@ fn map_by_words(s: &mut Schedule, map: StageId, n_kept: usize, sketch: &Sketch) 
         words = word;
     }
     let mut turn = by_threads(s, map, &words, sketch)?;
-    if sketch.chunks > 1 {
+    if sketch.chunks.n > 1 {
         let part;
-        (part, turn) = s.split(map, &turn, Split::Nparts(sketch.chunks))?;
+        (part, turn) = s.split(map, &turn, Split::Nparts(sketch.chunks.n))?;
         s.bind(map, &part, PARTS)?;
     }
     match sketch.map.keep {

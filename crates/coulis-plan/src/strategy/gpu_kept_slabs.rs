@@ -17,7 +17,7 @@ use super::gpu_steps::{
 use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, floor_pow2, gcd, work};
+use super::{Decline, Facts, Machine, Run, Sketch, Strategy, ceil_div, even_turns, floor_pow2, gcd, work};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -126,7 +126,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         (unroll, facts.even_run(unroll))
     };
     let plain = facts.plain().with_map_kept(Keep::Shared);
-    Ok(Sketch { lanes, unroll, run, threads, rows, constant: facts.constants(false), ..plain })
+    Ok(Sketch { lanes, unroll, run: Run::of(run), threads, rows, constant: facts.constants(false), ..plain })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

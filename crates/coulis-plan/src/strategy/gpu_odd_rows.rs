@@ -15,7 +15,7 @@ use super::gpu_steps::{
     widest_access,
 };
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use super::{Decline, Facts, Machine, Run, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -140,9 +140,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new(format!("rows for {FEWEST_BLOCKS} blocks"), n_rows));
     }
     let unroll = unroll(threads);
-    let run = facts.short_run(1, unroll);
+    let run = Run::of(facts.short_run(1, unroll));
     let lanes = slab_access(facts);
-    Ok(Sketch { lanes, unroll, run, threads, rows, constant: facts.constants(false), ..facts.plain() })
+    let constant = facts.constants(false);
+    Ok(Sketch { lanes, unroll, run, threads, rows, constant, ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

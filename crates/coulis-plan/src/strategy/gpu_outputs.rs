@@ -33,14 +33,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_own =
         problem.reduce_len == 1 && problem.dims.len() == facts.spec.n_kept() && facts.across().is_none();
     let sketch = Sketch { threads: BLOCK, unroll, ..facts.plain() };
-    let inside = is_own && !sketch.in_memory && !problem.dims.is_empty();
+    let inside = is_own && !sketch.last.in_memory && !problem.dims.is_empty();
     Ok(sketch.with_map_inside(inside))
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let (state, output) = (stage_of(s, &stmt.state)?, root(s, stmt, sketch)?);
     let finished = stage_of(s, &stmt.output)?;
-    if sketch.in_memory {
+    if sketch.last.in_memory {
         for stage in [state, output] {
             let all = fused(s, stage, spec.n_kept())?;
             let (block, thread) = s.split(stage, &all, Split::Factor(sketch.threads))?;

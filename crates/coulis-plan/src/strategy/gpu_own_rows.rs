@@ -16,7 +16,7 @@ use super::gpu_steps::{
 use super::kept::{readers_of, refs};
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, gcd};
+use super::{Decline, Facts, Machine, Run, Sketch, Strategy, Tile, floor_pow2, gcd};
 use crate::problem::Dim;
 use crate::program::{Spec, Statement};
 
@@ -144,6 +144,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let run = runs_of_row(facts, row.extent, 1);
     let plain = facts.plain().with_map_kept(Keep::Registers);
+    let (run, tile) = (Run::of(run), Tile::of(tile));
     Ok(Sketch { lanes, run, unroll, threads: 1, rows: block, tile, constant, ..plain })
 }
 
@@ -187,10 +188,10 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let mut piece = vec![row.clone(), element];
     let mut threads = vec![(ThreadTag::ThreadX, sketch.rows)];
     if let Results::Turned(next) = results {
-        let (tile, within) = s.split(map, &outer[next], Split::Factor(sketch.tile))?;
+        let (tile, within) = s.split(map, &outer[next], Split::Factor(sketch.tile.width))?;
         outer[next] = tile;
         piece.insert(1, within);
-        threads.push((ThreadTag::ThreadY, sketch.tile / sketch.unroll));
+        threads.push((ThreadTag::ThreadY, sketch.tile.width / sketch.unroll));
         s.reorder(map, &[&outer[..], &piece[..]].concat())?;
     }
     let block = as_one(s, map, &outer)?;

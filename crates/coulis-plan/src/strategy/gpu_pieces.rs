@@ -15,7 +15,7 @@ use super::gpu_rows::{BLOCK, BLOCK_OF_LARGE, LARGE_STATE, LAST_BLOCK_BYTES, WAVE
 use super::gpu_steps::{Fold, bind_rows, chunks_of_pieces, fold_by_threads, place_rows, widest_access};
 use super::steps::stage_of;
 use super::waves::chunks_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use super::{Chunks, Decline, Facts, Machine, Run, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::constants::NEAR;
 use crate::program::{Spec, Statement};
 
@@ -118,14 +118,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let run = facts.short_run(lanes, unroll);
     let in_turn = chunks > 1 && piece_bytes >= TURN_BYTES;
-    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, peeled, in_turn, constant, ..facts.plain() })
+    let chunks = Chunks { in_turn, ..Chunks::of(chunks) };
+    Ok(Sketch { lanes, unroll, run: Run::of(run), threads, rows, chunks, peeled, constant, ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let (whole, mut pieces, mut inner) = chunks_of_pieces(s, state, n_kept, sketch)?;
-    let n_own = n_kept + usize::from(sketch.chunks > 1);
+    let n_own = n_kept + usize::from(sketch.chunks.n > 1);
     let (mut words, mut ends) = (whole, None);
     if sketch.peeled {
         // Parts have their loops in the order of the whole.
@@ -149,7 +150,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (turn, thread) = s.split(words, &all, Split::Factor(sketch.threads))?;
     let fold = Fold { stage: words, n_kept: n_own, turn, thread, lane, ends };
     fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
-    if sketch.chunks == 1 {
+    if sketch.chunks.n == 1 {
         return place_rows(s, state, output, n_kept, sketch.rows).map(drop);
     }
     // Blocks side by side are those of one piece after another.

@@ -22,7 +22,10 @@ use super::gpu_sweep::sweep;
 use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;
 use super::waves::{cut_pieces, whole_steps, whole_turns};
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use super::{
+    Chunks, Decline, Facts, LastFold, Machine, Run, Sketch, Strategy, WholeCall, ceil_div, floor_pow2,
+    state_bytes,
+};
 use crate::constants::NEAR;
 use crate::program::{Spec, Statement};
 
@@ -360,19 +363,13 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     Sketch {
         lanes,
         unroll,
-        run,
+        run: Run { asks_first, ..Run::of(run) },
         threads,
         rows,
-        chunks,
-        chunk_turns,
-        cuts_inner,
+        chunks: Chunks { turns: chunk_turns, cuts_inner, in_turn, swept, ..Chunks::of(chunks) },
         peeled,
-        in_turn,
-        swept,
-        asks_first,
-        last_threads,
-        last_blocks,
-        streams,
+        last: LastFold { threads: last_threads, blocks: last_blocks, ..plain.last },
+        whole: WholeCall { streams, ..plain.whole },
         constant,
         ..plain
     }
@@ -395,15 +392,15 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     } else {
         (state, None)
     };
-    let of_block = ends.filter(|_| sketch.chunks == 1).map(|ends| (ends, state));
-    let split = match sketch.of_pieces {
+    let of_block = ends.filter(|_| sketch.chunks.n == 1).map(|ends| (ends, state));
+    let split = match sketch.chunks.of_pieces {
         true => split_pieces(s, words, n_kept, sketch.lanes, sketch)?,
         false => split_fold(s, words, n_kept, n_kept, sketch.lanes, sketch)?,
     };
     let fold = Fold { ends: of_block, ..split };
     let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
     pass_caches(s, mine, sketch)?;
-    if sketch.chunks == 1 && spec.map.is_none() {
+    if sketch.chunks.n == 1 && spec.map.is_none() {
         place_rows(s, state, output, n_kept, sketch.rows)?;
         // The last rows again cost less than a guard at each access.
         return if sketch.rows > 1 { s.clamp(state) } else { Ok(()) };
@@ -412,16 +409,16 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let row = place_rows(s, state, root(s, stmt, sketch)?, n_kept, sketch.rows)?;
         return map_row_by_threads(s, stmt, &row, sketch);
     }
-    if sketch.chunks == 1 {
+    if sketch.chunks.n == 1 {
         return place_rows(s, state, output, n_kept, sketch.rows).map(drop);
     }
-    let parts = sketch.chunks * state_bytes(&spec.reducer);
-    if sketch.last_threads > 0 && sketch.rows == 1 && parts <= LAST_BLOCK_STATES {
+    let parts = sketch.chunks.n * state_bytes(&spec.reducer);
+    if sketch.last.threads > 0 && sketch.rows == 1 && parts <= LAST_BLOCK_STATES {
         let of_parts = bind_chunks(s, fold.stage, n_kept, spec.problem.n_outputs)?;
         let row = fold_chunks_in_last_block(s, (fold.stage, words), output, n_kept, of_parts, sketch)?;
         return place_ends(s, (state, ends), output, &row);
     }
-    if sketch.in_turn || sketch.swept && spec.problem.dims.len() > n_kept + 1 {
+    if sketch.chunks.in_turn || sketch.chunks.swept && spec.problem.dims.len() > n_kept + 1 {
         // Blocks side by side are those of one piece after another.
         let mut order = s.stage(fold.stage)?.leaves()[..fold.n_kept].to_vec();
         order.rotate_right(1);

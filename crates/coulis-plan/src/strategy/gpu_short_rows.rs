@@ -11,7 +11,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split};
 
 use super::gpu_steps::{copy_slab, dense_rows, fold_own_row, runs_of_row, slab_access, widest_access};
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, gcd};
+use super::{Decline, Facts, Machine, Run, Sketch, Strategy, floor_pow2, gcd};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -74,7 +74,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let unroll = floor_pow2((SLAB_BYTES / (rows * bytes)).min(n_rows / (rows * all))).clamp(1, MOST_ROWS);
     let lanes = slab_access(facts);
     let run = runs_of_row(facts, extent, gcd(extent, lanes));
-    Ok(Sketch { lanes, unroll, rows, run, constant: facts.constants(false), ..facts.plain() })
+    Ok(Sketch { lanes, unroll, rows, run: Run::of(run), constant: facts.constants(false), ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

@@ -50,7 +50,7 @@ pub fn split_fold(
         let (word, within) = s.split(state, &words, Split::Factor(lanes))?;
         (words, lane) = (word, Some(within));
     }
-    if sketch.shares_all && !outer.is_empty() {
+    if sketch.chunks.shares_all && !outer.is_empty() {
         words = s.fuse(state, &outer.iter().chain([&words]).cloned().collect::<Vec<_>>())?;
     }
     // What the threads of a block share stays together, so turns are cut into chunks, not elements.
@@ -59,14 +59,14 @@ pub fn split_fold(
         let turns: Vec<IterVar> = outer.iter().chain([turn]).cloned().collect();
         s.fuse(state, &turns)
     };
-    if !sketch.shares_all && !sketch.cuts_inner && !outer.is_empty() {
+    if !sketch.chunks.shares_all && !sketch.chunks.cuts_inner && !outer.is_empty() {
         turn = with_outer(s, &turn)?;
     }
-    if sketch.chunks == 1 {
+    if sketch.chunks.n == 1 {
         return Ok(Fold { stage: state, n_kept, turn, thread, lane, ends: None });
     }
     let (mut chunk, turn) = split_turns(s, state, &turn, sketch)?;
-    if sketch.cuts_inner {
+    if sketch.chunks.cuts_inner {
         chunk = with_outer(s, &chunk)?;
     }
     let stage = s.rfactor_at(state, &chunk, at as i64)?;
@@ -83,11 +83,11 @@ pub fn split_turns(
     turns: &IterVar,
     sketch: &Sketch,
 ) -> Result<(IterVar, IterVar), ScheduleError> {
-    if sketch.in_turn {
-        return s.split(state, turns, Split::Factor(sketch.chunks)).map(|(turn, chunk)| (chunk, turn));
+    if sketch.chunks.in_turn {
+        return s.split(state, turns, Split::Factor(sketch.chunks.n)).map(|(turn, chunk)| (chunk, turn));
     }
-    let by = match sketch.chunk_turns {
-        0 => Split::Nparts(sketch.chunks),
+    let by = match sketch.chunks.turns {
+        0 => Split::Nparts(sketch.chunks.n),
         turns => Split::Factor(turns),
     };
     s.split(state, turns, by)
@@ -103,7 +103,7 @@ pub fn chunks_of_pieces(
 ) -> Result<(StageId, Vec<IterVar>, IterVar), ScheduleError> {
     let axes = s.stage(state)?.reduce_axes().to_vec();
     let (outer, inner) = axes.split_at(axes.len() - 1);
-    if sketch.chunks == 1 {
+    if sketch.chunks.n == 1 {
         return Ok((state, outer.to_vec(), inner[0].clone()));
     }
     let all = as_one(s, state, outer)?;
@@ -127,7 +127,7 @@ pub fn fold_by_threads(
     let order: Vec<IterVar> = [&turn].into_iter().chain(&lane).cloned().collect();
     s.reorder(mine, &order)?;
     // A run is some steps of all lanes, or the lanes of one step.
-    let steps = sketch.run / sketch.lanes;
+    let steps = sketch.run.steps / sketch.lanes;
     let mut step = turn.clone();
     let mut loop_step = turn.clone();
     if sketch.unroll > 1 {
@@ -142,7 +142,7 @@ pub fn fold_by_threads(
     if let Some(lane) = &lane {
         s.unroll(mine, lane)?;
     }
-    if sketch.run > 1 {
+    if sketch.run.steps > 1 {
         s.in_runs(mine, lane.as_ref().filter(|_| steps == 1).unwrap_or(&step))?;
     }
     let (together, own_end) = match fold.ends {
@@ -177,7 +177,7 @@ pub fn fold_by_threads(
         read.contains(input.buffer()) && strides.last().and_then(Expr::as_int) != Some(0)
     };
     for input in inputs.iter().filter(is_word) {
-        if sketch.asks_first {
+        if sketch.run.asks_first {
             let words = own_words(s, input, &[mine], input.shape().len() - 1, sketch)?;
             s.compute_at(words, mine, &loop_step)?;
             let leaves = s.stage(words)?.leaves().to_vec();
@@ -200,7 +200,7 @@ pub fn fold_by_threads(
 pub fn pass_caches(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Result<(), ScheduleError> {
     let is_reduced = |axis: &&IterVar| axis.kind() == IterKind::Reduce;
     let first = s.stage(stage)?.leaves().iter().find(is_reduced).cloned();
-    match first.filter(|_| sketch.streams) {
+    match first.filter(|_| sketch.whole.streams) {
         Some(axis) => s.pragma(stage, &axis, coulis_ir::remark::STREAM, Attr::Int(1)),
         None => Ok(()),
     }
@@ -306,13 +306,13 @@ pub fn fold_own_row(
         s.unroll(state, &within)?;
         (word, lane) = (words, Some(within));
     }
-    if 1 < sketch.run && sketch.run < extent {
-        let (runs, few) = s.split(state, &word, Split::Factor(sketch.run / neighbours))?;
+    if 1 < sketch.run.steps && sketch.run.steps < extent {
+        let (runs, few) = s.split(state, &word, Split::Factor(sketch.run.steps / neighbours))?;
         s.unroll(state, &runs)?;
         word = few;
     }
     s.unroll(state, &word)?;
-    if sketch.run > 1 {
+    if sketch.run.steps > 1 {
         s.in_runs(state, &word)?;
     }
     Ok((word, lane))

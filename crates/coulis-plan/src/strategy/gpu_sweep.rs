@@ -40,7 +40,7 @@ const LEAST_LANES: i64 = 4;
 /// Most bytes of partial states of an output that a cluster folds.
 const STATES_OF_CLUSTER: i64 = 256 << 10;
 
-/// How blocks sweep memory; see [`Sketch::swept`].
+/// How blocks sweep memory; see [`Chunks::swept`](super::Chunks::swept).
 pub struct Sweep {
     /// Threads of a block.
     pub threads: i64,

@@ -12,7 +12,8 @@ use coulis_tensor::{IterKind, IterVar};
 use super::columns::{NARROWEST, mapped_tile, overlapped_tile};
 use super::steps::{Parts, fold_by_vectors, fold_states, hint, place, same_axis, site, stage_of};
 use super::{
-    Decline, Facts, Machine, NARROW, SHORT, Sketch, Strategy, calls_functions, floor_pow2, state_bytes,
+    Chunks, Decline, Facts, Machine, NARROW, Run, SHORT, Sketch, Strategy, Tile, calls_functions, floor_pow2,
+    state_bytes,
 };
 use crate::program::{Spec, Statement};
 
@@ -86,13 +87,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let n_reduced = facts.spec.n_reduced();
     let visit = wide.as_ref().map_or(lanes, |wide| wide.rows * wide.visit);
     let chunks = if n_reduced == 1 { facts.chunks(outer, steps / visit) } else { 1 };
-    let mut sketch = Sketch { lanes, chunks, ..facts.plain() };
+    let mut sketch = Sketch { lanes, chunks: Chunks::of(chunks), ..facts.plain() };
     if let Some(wide) = wide {
         let bytes = wide.rows * wide.visit * extent * facts.spec.inputs[0].bytes() as i64;
-        let ahead = facts.ahead(facts.ahead_front_to_back(), bytes);
+        sketch.ahead.steps = facts.ahead(facts.ahead_front_to_back(), bytes);
         let n_vectors = wide.rows * extent / lanes;
         let written_out = if wide.is_written_out { n_vectors } else { 1 };
-        sketch = Sketch { tile: wide.rows, unroll: wide.visit, run: wide.run, written_out, ahead, ..sketch };
+        let tile = Tile { written_out, ..Tile::of(wide.rows) };
+        sketch = Sketch { tile, unroll: wide.visit, run: Run::of(wide.run), ..sketch };
     }
     if let Some(last) = sketch.constant.last_mut() {
         *last = true;
@@ -165,13 +167,13 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let reduce = s.stage(state)?.reduce_axes().to_vec();
-    let is_wide = sketch.tile > 1;
-    let rows = if is_wide { sketch.tile } else { sketch.lanes };
+    let is_wide = sketch.tile.width > 1;
+    let rows = if is_wide { sketch.tile.width } else { sketch.lanes };
     let (block, lane) = s.split(state, &reduce[reduce.len() - 1], Split::Factor(rows))?;
     let mut folded = state;
     let mut n_outer = n_kept - 1;
-    if sketch.chunks > 1 {
-        let (chunk, _) = s.split(state, &block, Split::Nparts(sketch.chunks))?;
+    if sketch.chunks.n > 1 {
+        let (chunk, _) = s.split(state, &block, Split::Nparts(sketch.chunks.n))?;
         folded = s.rfactor(state, &chunk)?;
         n_outer += 1;
     }
@@ -181,13 +183,13 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     } else {
         fold_few_by_vectors(s, folded, &lane, n_outer, sketch)?
     };
-    let outer_is_long = sketch.outer_is_long && sketch.chunks == 1;
-    let root = if sketch.chunks > 1 { folded } else { output };
-    let at = site(s, root, n_outer, sketch.parallel && n_outer > 0, outer_is_long)?;
+    let outer_is_long = sketch.whole.outer_is_long && sketch.chunks.n == 1;
+    let root = if sketch.chunks.n > 1 { folded } else { output };
+    let at = site(s, root, n_outer, sketch.whole.parallel && n_outer > 0, outer_is_long)?;
     for stage in made {
         place(s, stage, at.as_ref())?;
     }
-    let of_output = if sketch.chunks > 1 { site(s, output, n_kept - 1, false, false)? } else { at };
+    let of_output = if sketch.chunks.n > 1 { site(s, output, n_kept - 1, false, false)? } else { at };
     place(s, state, of_output.as_ref())
 }
 
@@ -210,7 +212,7 @@ fn fold_wide_steps(
     } else {
         (block, None)
     };
-    let lane = wide_lane(s, wide, n_outer, sketch.lanes, sketch.written_out > 1)?;
+    let lane = wide_lane(s, wide, n_outer, sketch.lanes, sketch.tile.written_out > 1)?;
     if let Some(few) = few {
         // All wide steps of a visit are folded before the state of the next vector.
         let leaves = s.stage(wide)?.leaves();
@@ -219,15 +221,15 @@ fn fold_wide_steps(
         order.extend([few.clone(), lane]);
         s.reorder(wide, &order)?;
         s.unroll(wide, &few)?;
-        if sketch.run > 1 {
+        if sketch.run.steps > 1 {
             s.in_runs(wide, &few)?;
         }
     }
-    if sketch.ahead > 0 {
-        s.pragma(wide, &visit, hint(sketch), coulis_ir::Attr::Int(sketch.ahead))?;
+    if sketch.ahead.steps > 0 {
+        s.pragma(wide, &visit, hint(sketch), coulis_ir::Attr::Int(sketch.ahead.steps))?;
     }
     let mut made = vec![wide];
-    let mut steps = sketch.tile;
+    let mut steps = sketch.tile.width;
     while steps > LAST_STEPS {
         steps = floor_pow2(steps / 4).max(LAST_STEPS);
         let axis = s.stage(stage)?.reduce_axes()[0].clone();
@@ -299,7 +301,7 @@ mod tests {
     fn few_outputs_are_folded_in_wide_steps_of_whole_vectors() {
         let of = |op: &str, shape: &[i64]| {
             let (_, sketch, strategy) = planned(op, shape, &[0], &cpu(64, 1));
-            (strategy.name, sketch.lanes, sketch.tile, sketch.written_out)
+            (strategy.name, sketch.lanes, sketch.tile.width, sketch.tile.written_out)
         };
         assert_eq!(of("sum", &[100_000, 7]), ("interleaved", 16, 16, 7), "states in registers");
         assert_eq!(of("sum", &[100_000, 6]).2, 16, "at least four vectors, 96 elements");
@@ -315,7 +317,7 @@ mod tests {
     fn columns_that_are_no_whole_vectors_are_wide_steps_or_tiles_that_overlap() {
         let of = |op: &str, shape: &[i64], axis: i64| {
             let (_, sketch, strategy) = planned(op, shape, &[axis], &cpu(64, 1));
-            (strategy.name, sketch.tile, sketch.overlaps)
+            (strategy.name, sketch.tile.width, sketch.tile.overlaps)
         };
         assert_eq!(of("sum", &[100_000, 47], 0), ("interleaved", 16, false), "15 of a vector");
         assert_eq!(of("sum", &[100_000, 65], 0), ("columns", 80, false), "a single one behind vectors");

@@ -163,7 +163,7 @@ pub fn split_joined(
         (long, row) = (rows, Some(of_rows));
     }
     let mut turns = outer.to_vec();
-    if sketch.shares_all {
+    if sketch.chunks.shares_all {
         turns.push(long);
         long = s.fuse(state, &turns)?;
         turns.clear();

@@ -306,7 +306,7 @@ pub fn map_after(
     if let Some(results) = sketch.map.across {
         let MapSketch { lanes, each, .. } = sketch.map;
         let across =
-            Across { lanes, each, shares: Shares::Vectors, overlaps: false, parallel: sketch.parallel };
+            Across { lanes, each, shares: Shares::Vectors, overlaps: false, parallel: sketch.whole.parallel };
         return nest_across(s, stage, loops, results, across, machine);
     }
     let Some(inner) = loops.pop() else {
@@ -353,7 +353,7 @@ pub fn map_after(
             stream_results(s, stage, sketch)?;
             match &spread[..] {
                 [] => Ok(()),
-                _ if !sketch.parallel => Ok(()),
+                _ if !sketch.whole.parallel => Ok(()),
                 [only] => s.parallel(stage, only),
                 several => {
                     let all = s.fuse(stage, several)?;

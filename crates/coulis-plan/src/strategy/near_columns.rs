@@ -11,7 +11,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split};
 use super::columns::{NARROWEST, fold_tile, overlapped_tile, spread_tiles, tile_loops};
 use super::map_steps::{folds, keeps_elements, root, saves_functions};
 use super::steps::{Site, place, stage_of, stream_results};
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
+use super::{Decline, Facts, Machine, Run, Sketch, Strategy, Tile, ceil_div, floor_pow2};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -80,10 +80,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if let Some(last) = sketch.constant.last_mut() {
         *last = overlapped.is_some() || extent <= tile || extent % tile == 0;
     }
-    let Sketch { parallel, streams, constant, .. } = sketch;
-    let first = Some(Box::new(Sketch { tile, ..first }));
-    let overlaps = overlapped.is_some();
-    Ok(Sketch { first, tile, overlaps, parallel, streams, constant, ..second }.with_map_inside(true))
+    let Sketch { whole, constant, .. } = sketch;
+    let first = Some(Box::new(Sketch { tile: Tile::of(tile), ..first }));
+    let tile = Tile { overlaps: overlapped.is_some(), ..Tile::of(tile) };
+    Ok(Sketch { first, tile, whole, constant, ..second }.with_map_inside(true))
 }
 
 /// How one of the folds walks a tile.
@@ -92,7 +92,7 @@ fn fold(facts: &Facts, extent: i64) -> Sketch {
     let visit = (1..=ROWS_A_VISIT).rev().find(|n| rows % n == 0).unwrap_or(1);
     let runs = facts.runs(visit);
     let unroll = if runs.steps > 1 { runs.steps } else { visit };
-    Sketch { lanes: runs.lanes.min(floor_pow2(extent)), unroll, run: runs.steps, ..facts.plain() }
+    Sketch { lanes: runs.lanes.min(floor_pow2(extent)), unroll, run: Run::of(runs.steps), ..facts.plain() }
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -108,7 +108,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let root = root(s, stmt, sketch)?;
     let of_map = Sketch { lanes: sketch.map.lanes, ..sketch.clone() };
     let mut at = tile_loops(s, root, n_kept, &of_map)?;
-    if sketch.parallel {
+    if sketch.whole.parallel {
         at = spread_tiles(s, root, n_kept, at, sketch)?;
     }
     stream_results(s, root, sketch)?;
@@ -159,7 +159,7 @@ mod tests {
         let tile = |dtype: DType, shape: &[i64]| {
             let spec = spec("softmax", ReducerRequest::new(&[dtype]), shape, 0);
             let sketch = choose(&spec, &cpu()).unwrap().sketch;
-            (sketch.tile, sketch.constant.last() == Some(&true))
+            (sketch.tile.width, sketch.constant.last() == Some(&true))
         };
         assert_eq!(tile(DType::F32, &[20, 4096]), (64, true));
         assert_eq!(tile(DType::F32, &[20, 3000]), (120, true));

@@ -9,7 +9,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use super::map_steps::{folds, keeps_elements, map_row, root, saves_functions};
 use super::rows;
 use super::steps::{Made, Site, ask_ahead, place, site, split_vectors, stage_of};
-use super::{Decline, Facts, Machine, MapSketch, Sketch, Strategy, floor_pow2};
+use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2};
 use crate::problem::{Dim, Problem, Role};
 use crate::program::{Spec, Statement};
 use coulis_ir::Attr;
@@ -86,14 +86,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if let Some(last) = constant.last_mut() {
         *last = true;
     }
-    let Sketch { parallel, outer_is_long, streams, .. } = facts.plain();
-    let second = Sketch { parallel, outer_is_long, streams, constant, ..of_one_row(&second_spec)? };
+    let mut second = Sketch { whole: facts.plain().whole, constant, ..of_one_row(&second_spec)? };
     let together = together(facts, bytes(&second_spec));
     // Memory is asked for while what is kept is computed: the walk before it is as fast as memory is.
-    let word = if keeps { facts.map_lanes() } else { second.lanes * second.unroll * second.chains };
-    let ahead = facts.ahead(together * bytes(&first_spec), word * facts.spec.inputs[0].bytes() as i64);
-    let map = MapSketch { together, ..second.map };
-    Ok(Sketch { first: Some(Box::new(first)), map, ahead, ..second }.with_map_inside(true))
+    let word = if keeps { facts.map_lanes() } else { second.lanes * second.unroll * second.run.chains };
+    second.ahead.steps =
+        facts.ahead(together * bytes(&first_spec), word * facts.spec.inputs[0].bytes() as i64);
+    second.map.together = together;
+    Ok(Sketch { first: Some(Box::new(first)), ..second }.with_map_inside(true))
 }
 
 /// Rows that are taken together, where so many bytes are kept of each.
@@ -127,28 +127,30 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         s.compute_inline(kept)?;
     }
     let first_made = rows::fold_whole(s, first_state, &first_spec, of_first)?;
-    let made = rows::fold_whole(s, state, &second_spec, &Sketch { ahead: 0, ..sketch.clone() })?;
+    let mut of_second = sketch.clone();
+    of_second.ahead.steps = 0;
+    let made = rows::fold_whole(s, state, &second_spec, &of_second)?;
     let root = root(s, stmt, sketch)?;
     if sketch.map.together > 1 {
         let row = s.stage(root)?.leaves()[n_kept - 1].clone();
         s.split(root, &row, Split::Factor(sketch.map.together))?;
     }
-    let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
+    let site = site(s, root, n_kept, sketch.whole.parallel, sketch.whole.outer_is_long)?;
     place_fold(s, first_state, &first_made, n_kept, site.as_ref())?;
     s.compute_inline(first_output)?;
     let hint = |lanes: i64| {
-        let bytes = sketch.ahead * lanes * spec.inputs[0].bytes() as i64;
+        let bytes = sketch.ahead.steps * lanes * spec.inputs[0].bytes() as i64;
         if bytes <= FIRST_CACHE_BYTES { PREFETCH } else { PREFETCH_L2 }
     };
     if keeps {
         place(s, kept, site.as_ref())?;
         let inner = s.stage(kept)?.leaves()[spec.problem.dims.len() - 1].clone();
         let (word, _) = split_vectors(s, kept, &inner, sketch.map.lanes)?;
-        if sketch.ahead > 0 {
-            s.pragma(kept, &word, hint(sketch.map.lanes), Attr::Int(sketch.ahead))?;
+        if sketch.ahead.steps > 0 {
+            s.pragma(kept, &word, hint(sketch.map.lanes), Attr::Int(sketch.ahead.steps))?;
         }
     } else {
-        ask_ahead(s, made.reads, hint(sketch.lanes * sketch.unroll * sketch.chains), sketch.ahead)?;
+        ask_ahead(s, made.reads, hint(sketch.lanes * sketch.unroll * sketch.run.chains), sketch.ahead.steps)?;
     }
     place_fold(s, state, &made, n_kept, site.as_ref())?;
     map_row(s, stmt, site.as_ref(), sketch)?;

@@ -20,7 +20,10 @@ use super::steps::{
     END_LANES, Made, Parts, SHORTEST_RUN, Site, fold_by_vectors, fold_head_and_rest, place, place_rows,
     same_axis, site, stage_of,
 };
-use super::{Decline, Facts, Machine, PAGE_BYTES, Runs, Sketch, Strategy, ceil_div, floor_pow2, work};
+use super::{
+    Ahead, Chunks, Decline, EarlyExit, Facts, Machine, PAGE_BYTES, Pages, Run, Runs, Sketch, Strategy,
+    ceil_div, floor_pow2, work,
+};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -175,15 +178,15 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     };
     let problem = &facts.spec.problem;
     let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_BYTES;
-    let (ahead, rows_ahead, bytes_ahead) = match stride {
-        1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width), 0),
-        1 if joined > 1 && rows > 1 => (0, 0, facts.ahead_of_walk(distance, 1)),
-        1 => (
-            facts.ahead_of_walk(distance, if by_pages { lanes } else { lanes * unroll * chains } * width),
-            0,
-            0,
-        ),
-        _ => (0, 0, 0),
+    let plain = facts.plain();
+    let ahead = match stride {
+        1 if by_rows => Ahead { rows: facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width), ..plain.ahead },
+        1 if joined > 1 && rows > 1 => Ahead { bytes: facts.ahead_of_walk(distance, 1), ..plain.ahead },
+        1 => {
+            let step = if by_pages { lanes } else { lanes * unroll * chains };
+            Ahead { steps: facts.ahead_of_walk(distance, step * width), ..plain.ahead }
+        }
+        _ => plain.ahead,
     };
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     let block = if by_pages { apart * unroll } else { apart * unroll * (run / of_one).max(1) };
@@ -201,25 +204,19 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     let mut sketch = Sketch {
         lanes,
         unroll,
-        apart,
-        pages,
+        pages: Pages { apart, of_each: pages },
         by_halves: is_chain,
         ahead,
-        rows_ahead,
-        bytes_ahead,
-        run,
-        chains,
-        asks_every,
-        rounds,
-        chunks,
-        cuts_inner,
+        run: Run { chains, ..Run::of(run) },
+        early_exit: EarlyExit { every: asks_every, rounds, ..EarlyExit::NONE },
+        chunks: Chunks { cuts_inner, ..Chunks::of(chunks) },
         rows,
         joined,
-        ..facts.plain().with_map_inside(chunks == 1 && facts.has_rows())
+        ..plain.with_map_inside(chunks == 1 && facts.has_rows())
     };
     let step = lanes * unroll * width;
     if is_alone && chunks == 1 && n_reduced == 1 && problem.n_outputs > 1 && !by_pages && of_one == 1 {
-        sketch.asked_first = facts.asked_first(extent * width, step);
+        sketch.early_exit.first = facts.asked_first(extent * width, step);
     }
     let is_cut = chunks == 1 && n_reduced == 1 && !by_pages && of_one == 1 && asks_every == 0;
     if is_cut
@@ -227,20 +224,20 @@ pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
         && let Some(head) = head(facts, extent, &runs, (lanes, unroll))
     {
         let length = if head.length < extent { head.length } else { 0 };
-        let Head { chains, run, .. } = head;
+        sketch.head.length = length;
+        (sketch.run.steps, sketch.run.chains) = (head.run, head.chains);
         // What stands behind the head is no small part of such a row, and is asked for as the head is.
-        let bytes_ahead =
-            if stride == 1 { facts.ahead_of_walk(facts.ahead_by_bytes(distance), 1) } else { 0 };
-        sketch = Sketch { head: length, run, chains, ahead: 0, bytes_ahead, ..sketch };
+        let bytes = if stride == 1 { facts.ahead_of_walk(facts.ahead_by_bytes(distance), 1) } else { 0 };
+        (sketch.ahead.steps, sketch.ahead.bytes) = (0, bytes);
         if length == 0 {
-            sketch.asked_first = 0;
+            sketch.early_exit.first = 0;
         }
         if let Some(last) = sketch.constant.last_mut() {
             *last = true;
         }
     }
-    if sketch.asked_first > 0 && sketch.asks_every == 0 {
-        sketch.asks_every = facts.blocks_asked(step);
+    if sketch.early_exit.first > 0 && sketch.early_exit.every == 0 {
+        sketch.early_exit.every = facts.blocks_asked(step);
     }
     // Blocks and runs that make up a row exactly have no rest if the kernel knows the row's length, and nothing counts their steps.
     // Lengths of a dimension that stands alone differ from call to call more than those of rows.
@@ -355,7 +352,7 @@ fn block_pages(bytes: i64, most: i64) -> i64 {
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
-    if sketch.chunks == 1 {
+    if sketch.chunks.n == 1 {
         let made = fold_whole(s, state, spec, sketch)?;
         let root = root(s, stmt, sketch)?;
         let site = place_whole(s, (state, root), &made, n_kept, sketch)?;
@@ -368,7 +365,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let reduce = s.stage(state)?.reduce_axes().to_vec();
     // An outermost dimension is cut into chunks before the innermost is split in their stage: a stage
     // of partial results keeps the loops of the dimension that it is factored along, and no others.
-    let cut_outermost = !sketch.cuts_inner;
+    let cut_outermost = !sketch.chunks.cuts_inner;
     let fold = if cut_outermost { chunked(s, state, &reduce[0], sketch)?.0 } else { state };
     let cut = cut_row(s, fold, &reduce, sketch)?;
     let (mut within, mut partial) = (cut.block.clone(), fold);
@@ -378,7 +375,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let made =
         fold_by_vectors(s, partial, &Parts { block: Some(&within), ..cut.parts() }, n_kept + 1, sketch)?;
     ask_rows_ahead(s, &made, &cut.block, sketch)?;
-    let at = site(s, partial, n_kept + 1, sketch.parallel, false)?;
+    let at = site(s, partial, n_kept + 1, sketch.whole.parallel, false)?;
     for stage in made.stages {
         place(s, stage, at.as_ref())?;
     }
@@ -395,7 +392,7 @@ pub fn fold_whole(
     sketch: &Sketch,
 ) -> Result<Made, ScheduleError> {
     let reduce = s.stage(state)?.reduce_axes().to_vec();
-    if sketch.head > 0 {
+    if sketch.head.length > 0 {
         return fold_head_and_rest(s, state, &reduce[0], spec, sketch);
     }
     let cut = cut_row(s, state, &reduce, sketch)?;
@@ -433,31 +430,31 @@ fn cut_row(
     sketch: &Sketch,
 ) -> Result<Cut, ScheduleError> {
     let inner = &same_axis(s, fold, &reduce[reduce.len() - 1])?;
-    let by_pages = sketch.apart > sketch.lanes;
+    let by_pages = sketch.pages.apart > sketch.lanes;
     let mut page = None;
-    let step = sketch.apart * sketch.unroll;
+    let step = sketch.pages.apart * sketch.unroll;
     // Each of the rows of one output that are walked side by side has its part of a run.
     let of_one = if sketch.rows == 1 { sketch.joined } else { 1 };
-    let run = (sketch.run / of_one).max(1);
+    let run = (sketch.run.steps / of_one).max(1);
     let (block, mut rest) = s.split(fold, inner, Split::Factor(if by_pages { step } else { step * run }))?;
     if run > 1 && !by_pages {
         rest = s.split(fold, &rest, Split::Factor(step))?.1;
     }
     let (side, rest) = if sketch.unroll > 1 {
-        let (side, rest) = s.split(fold, &rest, Split::Factor(sketch.apart))?;
+        let (side, rest) = s.split(fold, &rest, Split::Factor(sketch.pages.apart))?;
         (Some(side), rest)
     } else {
         (None, rest)
     };
     let lane = if by_pages {
         let mut rest = rest;
-        if sketch.pages > 1 {
-            let (outer, within) = s.split(fold, &rest, Split::Nparts(sketch.pages))?;
+        if sketch.pages.of_each > 1 {
+            let (outer, within) = s.split(fold, &rest, Split::Nparts(sketch.pages.of_each))?;
             (page, rest) = (Some(outer), within);
         }
         let (vector, lane) = s.split(fold, &rest, Split::Factor(sketch.lanes))?;
         if run > 1 {
-            s.split(fold, &vector, Split::Factor(run / sketch.pages))?;
+            s.split(fold, &vector, Split::Factor(run / sketch.pages.of_each))?;
         }
         lane
     } else {
@@ -481,7 +478,7 @@ pub fn place_whole(
         let (_, lane) = s.split(root, &row, Split::Factor(sketch.rows))?;
         s.vectorize(root, &lane)?;
     }
-    let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
+    let site = site(s, root, n_kept, sketch.whole.parallel, sketch.whole.outer_is_long)?;
     if sketch.rows > 1 {
         let of_row = place_rows(s, state, made, n_kept, sketch, site.as_ref())?;
         ask_behind(s, Some(&of_row), sketch)?;
@@ -496,8 +493,8 @@ pub fn place_whole(
 
 /// Has the loop over rows ask for what lies behind what it reads, where the sketch says how far.
 fn ask_behind(s: &mut Schedule, rows: Option<&Site>, sketch: &Sketch) -> Result<(), ScheduleError> {
-    match rows.filter(|_| sketch.bytes_ahead > 0) {
-        Some(rows) => s.pragma(rows.stage, &rows.at, PREFETCH_BYTES, Attr::Int(sketch.bytes_ahead)),
+    match rows.filter(|_| sketch.ahead.bytes > 0) {
+        Some(rows) => s.pragma(rows.stage, &rows.at, PREFETCH_BYTES, Attr::Int(sketch.ahead.bytes)),
         None => Ok(()),
     }
 }
@@ -509,7 +506,7 @@ fn ask_rows_ahead(
     block: &IterVar,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
-    if sketch.rows_ahead == 0 {
+    if sketch.ahead.rows == 0 {
         return Ok(());
     }
     let stage = made.reads;
@@ -517,7 +514,7 @@ fn ask_rows_ahead(
     let leaves = s.stage(stage)?.leaves();
     let rows = leaves.iter().position(|leaf| *leaf == block).and_then(|at| leaves[..at].last());
     match rows.filter(|leaf| leaf.kind() == IterKind::Reduce).cloned() {
-        Some(rows) => s.pragma(stage, &rows, PREFETCH_L2, Attr::Int(sketch.rows_ahead)),
+        Some(rows) => s.pragma(stage, &rows, PREFETCH_L2, Attr::Int(sketch.ahead.rows)),
         None => Ok(()),
     }
 }
@@ -529,6 +526,6 @@ fn chunked(
     axis: &IterVar,
     sketch: &Sketch,
 ) -> Result<(StageId, IterVar), ScheduleError> {
-    let (chunk, within) = s.split(state, axis, Split::Nparts(sketch.chunks * sketch.rounds))?;
+    let (chunk, within) = s.split(state, axis, Split::Nparts(sketch.chunks.n * sketch.early_exit.rounds))?;
     Ok((s.rfactor(state, &chunk)?, within))
 }

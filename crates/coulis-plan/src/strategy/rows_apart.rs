@@ -10,7 +10,10 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 
 use super::columns::{fold_parts, spread, tile_loops};
 use super::steps::{Site, same_axis, stage_of};
-use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, ceil_div, rows, short_rows, state_bytes};
+use super::{
+    Chunks, Decline, Facts, Machine, SHORT, Sketch, Strategy, Tile, WholeCall, ceil_div, rows, short_rows,
+    state_bytes,
+};
 use crate::problem::{Dim, Problem, Role};
 use crate::program::{Spec, Statement};
 
@@ -88,17 +91,19 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let spec = rows_of(facts.spec, 1);
     let rows_facts = Facts { spec: &spec, target: facts.target, room: facts.room };
-    let (are_short, sketch) = match short_rows::propose(&rows_facts) {
+    let (are_short, mut sketch) = match short_rows::propose(&rows_facts) {
         Ok(sketch) => (true, sketch),
         Err(declined) if extent <= SHORT => return Err(declined),
         Err(_) => (false, rows::sketch(&rows_facts, i64::MAX)?),
     };
-    let sketch = Sketch { parallel: false, outer_is_long: false, streams: false, asks_every: 0, ..sketch };
+    sketch.whole = WholeCall::SMALL;
+    sketch.early_exit.every = 0;
     let mut constant = sketch.constant.clone();
     let beside = constant.len() - 2;
     constant[0] |= chunks > 1;
     constant[beside] = true;
     let of_rows = Some(Box::new(OfRows { are_short, sketch }));
+    let (tile, chunks) = (Tile::of(tile), Chunks::of(chunks));
     Ok(Sketch { lanes, tile, chunks, of_rows, constant, ..facts.plain() })
 }
 
@@ -162,24 +167,24 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let mut along = s.stage(state)?.reduce_axes()[0].clone();
     let mut folded = state;
-    if sketch.chunks > 1 {
-        let (chunk, within) = s.split(state, &along, Split::Nparts(sketch.chunks))?;
+    if sketch.chunks.n > 1 {
+        let (chunk, within) = s.split(state, &along, Split::Nparts(sketch.chunks.n))?;
         folded = s.rfactor(state, &chunk)?;
         along = same_axis(s, folded, &within)?;
     }
-    let n_outer = n_kept + usize::from(sketch.chunks > 1);
+    let n_outer = n_kept + usize::from(sketch.chunks.n > 1);
     let row = s.rfactor_at(folded, &along, (n_outer - n_kept) as i64)?;
     let parts = folded;
-    if sketch.chunks > 1 {
+    if sketch.chunks.n > 1 {
         folded = s.cache_write(parts, MemScope::Local)?;
     }
-    let root = if sketch.chunks > 1 { parts } else { output };
+    let root = if sketch.chunks.n > 1 { parts } else { output };
     let mut at = tile_loops(s, root, n_outer, sketch)?;
-    if sketch.parallel {
+    if sketch.whole.parallel {
         at = spread(s, root, n_outer, &at)?;
     }
     rows_inside(s, folded, n_outer)?;
-    let rows_spec = rows_of(spec, sketch.chunks);
+    let rows_spec = rows_of(spec, sketch.chunks.n);
     let OfRows { are_short, sketch: of_row } = &**of_rows;
     if *are_short {
         short_rows::fold_short(s, (row, folded), &rows_spec, of_row)?;
@@ -190,7 +195,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let site = Site { stage: root, at };
     s.set_scope(folded, MemScope::Local)?;
     s.compute_at(folded, site.stage, &site.at)?;
-    if sketch.chunks > 1 { fold_parts(s, (state, output), spec, sketch) } else { Ok(()) }
+    if sketch.chunks.n > 1 { fold_parts(s, (state, output), spec, sketch) } else { Ok(()) }
 }
 
 /// Orders the loops of a stage that folds states of rows such that the one over neighbouring outputs, the last of the first `n_outer`,

@@ -23,7 +23,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let root = root(s, stmt, sketch)?;
-    let site = site(s, root, spec.n_kept(), sketch.parallel, sketch.outer_is_long)?;
+    let site = site(s, root, spec.n_kept(), sketch.whole.parallel, sketch.whole.outer_is_long)?;
     let state = stage_of(s, &stmt.state)?;
     place(s, state, site.as_ref())?;
     map_row(s, stmt, site.as_ref(), sketch)

@@ -75,10 +75,10 @@ pub fn ask_settled(
     block: Option<&IterVar>,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
-    let Some(block) = block.filter(|_| sketch.asks_every > 0) else { return Ok(()) };
+    let Some(block) = block.filter(|_| sketch.early_exit.every > 0) else { return Ok(()) };
     let mut block = same_axis(s, stage, block)?;
-    if sketch.asks_every > 1 {
-        block = s.split(stage, &block, Split::Factor(sketch.asks_every))?.0;
+    if sketch.early_exit.every > 1 {
+        block = s.split(stage, &block, Split::Factor(sketch.early_exit.every))?.0;
     }
     s.until_settled(stage, &block)
 }
@@ -92,11 +92,11 @@ pub fn first_of_row(
     of_block: i64,
     sketch: &Sketch,
 ) -> Result<Option<StageId>, ScheduleError> {
-    if sketch.asked_first == 0 {
+    if sketch.early_exit.first == 0 {
         return Ok(None);
     }
     let block = same_axis(s, stage, block)?;
-    s.begin(stage, &block, sketch.asked_first / of_block).map(Some)
+    s.begin(stage, &block, sketch.early_exit.first / of_block).map(Some)
 }
 
 /// Has the first elements of a fold in rounds, along its only loop, folded by one thread: the stage to be scheduled as the fold of a
@@ -108,12 +108,14 @@ pub fn first_of_rounds(
     sketch: &Sketch,
 ) -> Result<Option<(StageId, Sketch)>, ScheduleError> {
     let [elements] = s.stage(state)?.reduce_axes() else { return Ok(None) };
-    if sketch.rounds == 1 {
+    if sketch.early_exit.rounds == 1 {
         return Ok(None);
     }
     let length = FIRST_BYTES / spec.inputs[0].bytes() as i64;
     let head = s.begin(state, &elements.clone(), length)?;
-    Ok(Some((head, Sketch { chunks: 1, rounds: 1, parallel: false, ..sketch.clone() })))
+    let mut of_head = sketch.clone();
+    (of_head.chunks.n, of_head.early_exit.rounds, of_head.whole.parallel) = (1, 1, false);
+    Ok(Some((head, of_head)))
 }
 
 /// Folds the chunks whose partial states `state` brings together in rounds, as long as that is not settled.
@@ -123,11 +125,11 @@ pub fn fold_in_rounds(
     partial: StageId,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
-    if sketch.rounds == 1 {
+    if sketch.early_exit.rounds == 1 {
         return Ok(());
     }
     let chunk = s.stage(state)?.reduce_axes()[0].clone();
-    let (round, _) = s.split(state, &chunk, Split::Factor(sketch.chunks))?;
+    let (round, _) = s.split(state, &chunk, Split::Factor(sketch.chunks.n))?;
     s.until_settled(state, &round)?;
     s.compute_at(partial, state, &round)
 }

@@ -10,7 +10,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::steps::{Parts, Site, fold_by_vectors, place, same_axis, stage_of};
-use super::{Decline, Facts, Machine, PAGE_BYTES, Sketch, Strategy};
+use super::{Decline, Facts, Machine, PAGE_BYTES, Run, Sketch, Strategy};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -57,7 +57,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let chunk_turns = if run > 1 { run } else { MOST_STEPS };
     let unroll = if extent > FIRST + chunk_turns * lanes { SIDE_BY_SIDE } else { 1 };
     let ahead = facts.ahead(2 * PAGE_BYTES, lanes * unroll);
-    let mut sketch = Sketch { lanes, run, chunk_turns, unroll, asked_first: FIRST, ahead, ..facts.plain() };
+    let mut sketch = Sketch { lanes, run: Run::of(run), unroll, ..facts.plain() };
+    sketch.chunks.turns = chunk_turns;
+    sketch.early_exit.first = FIRST;
+    sketch.ahead.steps = ahead;
     let n_dims = sketch.constant.len();
     sketch.constant[n_dims - 1] = true;
     Ok(sketch)
@@ -67,10 +70,10 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let n_kept = spec.n_kept();
     let elements = s.stage(state)?.reduce_axes()[0].clone();
-    let first = s.begin(state, &elements, sketch.asked_first)?;
+    let first = s.begin(state, &elements, sketch.early_exit.first)?;
     let rest = s.stage(state)?.reduce_axes()[0].clone();
     let step = sketch.lanes * sketch.unroll;
-    let (run, within) = s.split(state, &rest, Split::Factor(sketch.chunk_turns * step))?;
+    let (run, within) = s.split(state, &rest, Split::Factor(sketch.chunks.turns * step))?;
     let whole = s.rfactor(state, &run)?;
     let (_, of_step) = s.split(whole, &same_axis(s, whole, &within)?, Split::Factor(step))?;
     let (side, lane) = if sketch.unroll > 1 {
@@ -84,7 +87,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
 
     let rows = s.stage(output)?.leaves()[n_kept - 1].clone();
     let (block, row) = s.split(output, &rows, Split::Factor(sketch.lanes))?;
-    if sketch.parallel {
+    if sketch.whole.parallel {
         let outermost = s.stage(output)?.leaves()[0].clone();
         s.parallel(output, &outermost)?;
     }
@@ -106,7 +109,7 @@ fn fold_first(s: &mut Schedule, first: StageId, n_kept: usize, sketch: &Sketch) 
     s.reorder(first, &order)?;
     s.vectorize(first, &row)?;
     s.unroll(first, &within)?;
-    if sketch.run > 1 { s.in_runs(first, &tiles) } else { Ok(()) }
+    if sketch.run.steps > 1 { s.in_runs(first, &tiles) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     s.reorder(output, &[block, column.clone(), lane.clone()])?;
     s.vectorize(output, &lane)?;
     s.unroll(output, column)?;
-    if sketch.parallel {
+    if sketch.whole.parallel {
         let outermost = s.stage(output)?.leaves()[0].clone();
         s.parallel(output, &outermost)?;
     }

@@ -17,8 +17,8 @@ use super::steps::{
     SHORTEST_RUN, Site, cut_vectors, fold_loops, fold_states, place, same_axis, stage_of, stream_results,
 };
 use super::{
-    Decline, Facts, Machine, PAGE_BYTES, Runs, SHORT, Sketch, Strategy, calls_functions, ceil_div,
-    even_turns, floor_pow2, state_bytes, work,
+    Decline, Facts, Machine, PAGE_BYTES, Pages, RowHead, Run, Runs, SHORT, Sketch, Strategy, Tile,
+    calls_functions, ceil_div, even_turns, floor_pow2, state_bytes, work,
 };
 use crate::program::{Spec, Statement};
 
@@ -111,29 +111,31 @@ pub fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let ahead = facts
         .ahead_of_walk(facts.ahead_front_to_back(), lanes * extent * facts.spec.inputs[0].bytes() as i64);
     let apart = page_blocks(facts, lanes * extent);
-    let pages = if apart > 1 { i64::from(facts.target.pages) } else { 1 };
+    let pages = Pages { apart, of_each: if apart > 1 { facts.target.pages.into() } else { 1 } };
     let run = whole.map_or(1, |runs| run_of(extent, runs.steps, tiled));
-    let mut sketch = Sketch { lanes, ahead, apart, pages, run, ..facts.plain() };
+    let mut sketch = Sketch { lanes, pages, run: Run::of(run), ..facts.plain() };
+    sketch.ahead.steps = ahead;
     if tiled < extent && head.is_none() {
-        sketch = Sketch { head: tiled, head_lanes: 1, ..sketch };
+        sketch.head.length = tiled;
     }
     if let Some(head) = head {
         let is_tiny = head.length <= UNROLLED_VECTORS * head.short;
         sketch = Sketch {
-            head: head.length,
-            head_lanes: head.lanes,
-            overlaps: overlaps(facts, extent - head.length, head.lanes),
-            tile: head.short,
-            in_pairs: of_pairs.is_some() && lanes % head.short == 0,
-            run: head.run,
-            written_out: written_out(facts, &head),
+            head: RowHead {
+                length: head.length,
+                lanes: head.lanes,
+                overlaps: overlaps(facts, extent - head.length, head.lanes),
+                in_pairs: of_pairs.is_some() && lanes % head.short == 0,
+            },
+            tile: Tile { written_out: written_out(facts, &head), ..Tile::of(head.short) },
+            run: Run::of(head.run),
             unroll: if is_tiny { lanes } else { 1 },
             ..sketch
         };
     }
     let n_dims = sketch.constant.len();
     sketch.constant[n_dims - 1] = true;
-    sketch.constant[n_dims - 2] = pages > 1;
+    sketch.constant[n_dims - 2] = pages.of_each > 1;
     Ok(sketch)
 }
 
@@ -356,15 +358,16 @@ pub fn fold_short(
     let (block, lane) = s.split(output, &rows, Split::Factor(sketch.lanes))?;
     s.vectorize(output, &lane)?;
     let mut block = block;
-    let mut ahead = sketch.ahead;
-    if sketch.pages > 1 {
-        let (_, within) = s.split(output, &block, Split::Factor(sketch.pages * sketch.apart))?;
-        let (page, within) = s.split(output, &within, Split::Factor(sketch.apart))?;
+    let mut ahead = sketch.ahead.steps;
+    if sketch.pages.of_each > 1 {
+        let Pages { apart, of_each } = sketch.pages;
+        let (_, within) = s.split(output, &block, Split::Factor(of_each * apart))?;
+        let (page, within) = s.split(output, &within, Split::Factor(apart))?;
         s.reorder(output, &[within, page.clone(), lane.clone()])?;
         // The same place in the next pages.
-        (block, ahead) = (page, sketch.pages);
+        (block, ahead) = (page, of_each);
     }
-    if sketch.parallel {
+    if sketch.whole.parallel {
         let outermost = s.stage(output)?.leaves()[0].clone();
         s.parallel(output, &outermost)?;
     }
@@ -376,15 +379,15 @@ pub fn fold_short(
     let Some(elements) = s.stage(state)?.reduce_axes().last().cloned() else { return Ok(()) };
     let rows = Rows { n_kept, is_row, at };
     let length = spec.problem.dims.last().map_or(0, |dim| dim.extent);
-    if sketch.head == 0 {
-        return rows.fold_apart(s, state, sketch.run);
+    if sketch.head.length == 0 {
+        return rows.fold_apart(s, state, sketch.run.steps);
     }
-    if sketch.head == length || sketch.overlaps {
+    if sketch.head.length == length || sketch.head.overlaps {
         return rows.fold_by_vectors(s, state, spec, sketch);
     }
-    let (head, tail) = s.cut(state, &elements, sketch.head)?;
-    if sketch.head_lanes == 1 {
-        rows.fold_apart(s, head, sketch.run)?;
+    let (head, tail) = s.cut(state, &elements, sketch.head.length)?;
+    if sketch.head.lanes == 1 {
+        rows.fold_apart(s, head, sketch.run.steps)?;
     } else {
         rows.fold_by_vectors(s, head, spec, sketch)?;
     }
@@ -413,20 +416,20 @@ impl Rows {
         let n_kept = self.n_kept;
         let Some(elements) = s.stage(stage)?.reduce_axes().last().cloned() else { return Ok(()) };
         let (long, reads, rest, mut steps);
-        if sketch.overlaps {
-            let parts = cut_vectors(s, stage, &elements, (sketch.head_lanes, n_kept), spec, sketch)?;
+        if sketch.head.overlaps {
+            let parts = cut_vectors(s, stage, &elements, (sketch.head.lanes, n_kept), spec, sketch)?;
             (long, reads, rest, steps) = (parts.vector, parts.head, parts.rest, parts.steps);
         } else {
-            let (of_stage, lane) = s.split(stage, &elements, Split::Factor(sketch.head_lanes))?;
+            let (of_stage, lane) = s.split(stage, &elements, Split::Factor(sketch.head.lanes))?;
             long = s.rfactor_at(stage, &lane, n_kept as i64)?;
             (reads, rest, steps) = (long, Vec::new(), same_axis(s, long, &of_stage)?);
         }
         fold_loops(s, reads, n_kept)?;
-        let in_runs = sketch.run > 1;
-        if in_runs && sketch.run * sketch.head_lanes < sketch.head {
-            steps = s.split(reads, &steps, Split::Factor(sketch.run))?.1;
+        let in_runs = sketch.run.steps > 1;
+        if in_runs && sketch.run.steps * sketch.head.lanes < sketch.head.length {
+            steps = s.split(reads, &steps, Split::Factor(sketch.run.steps))?.1;
         }
-        let is_written_out = steps.length().is_none_or(|n| n <= sketch.written_out);
+        let is_written_out = steps.length().is_none_or(|n| n <= sketch.tile.written_out);
         if is_written_out {
             s.unroll(reads, &steps)?;
         }
@@ -436,9 +439,9 @@ impl Rows {
             s.from_first(reads)?;
         }
         let mut vector = long;
-        if sketch.head_lanes > sketch.tile {
+        if sketch.head.lanes > sketch.tile.width {
             let axis = s.stage(stage)?.reduce_axes()[0].clone();
-            let (_, lane) = s.split(stage, &axis, Split::Factor(sketch.tile))?;
+            let (_, lane) = s.split(stage, &axis, Split::Factor(sketch.tile.width))?;
             vector = s.rfactor_at(stage, &lane, n_kept as i64)?;
             fold_loops(s, vector, n_kept)?;
             fold_states(s, vector)?;
@@ -452,8 +455,8 @@ impl Rows {
         for part in [long, reads].into_iter().chain(rest).filter(|part| *part != vector) {
             place(s, part, Some(&of_row))?;
         }
-        if sketch.in_pairs {
-            self.fold_pairs(s, stage, sketch.tile)?;
+        if sketch.head.in_pairs {
+            self.fold_pairs(s, stage, sketch.tile.width)?;
         }
         self.fold_apart(s, stage, 1)
     }
@@ -533,7 +536,7 @@ mod tests {
         let tiled = |op: &str, dtype: DType, extent: i64| {
             let request = ReducerRequest::new(&[dtype]).with_length(extent);
             let (_, sketch, strategy) = planned_for(&request, op, &[100_000, extent], &[1], &cpu());
-            strategy.name == "short_rows" && (sketch.head == 0 || sketch.head_lanes == 1)
+            strategy.name == "short_rows" && (sketch.head.length == 0 || sketch.head.lanes == 1)
         };
         for extent in [64, 100, 128, 255, 300, 640] {
             assert!(tiled("argmax", DType::U8, extent) && tiled("argmin", DType::Bool, extent), "{extent}");

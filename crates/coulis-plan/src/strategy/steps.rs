@@ -146,7 +146,7 @@ fn shorten(
     Ok(Made { stages, short, reads: vector })
 }
 
-/// As [`fold_by_vectors`], of rows whose elements are a loop as it was made, of which the first `sketch.head` are folded in whole runs,
+/// As [`fold_by_vectors`], of rows whose elements are a loop as it was made, of which the first `sketch.head.length` are folded in whole runs,
 /// by vectors side by side, and those behind them as [`cut_vectors`] has it.
 pub fn fold_head_and_rest(
     s: &mut Schedule,
@@ -155,7 +155,7 @@ pub fn fold_head_and_rest(
     spec: &Spec,
     sketch: &Sketch,
 ) -> Result<Made, ScheduleError> {
-    let Sketch { lanes, unroll, run, .. } = *sketch;
+    let (lanes, unroll, run) = (sketch.lanes, sketch.unroll, sketch.run.steps);
     let n_data = spec.n_kept();
     // Rows side by side are states side by side.
     let n_kept = n_data - usize::from(sketch.rows > 1 && sketch.joined > 1);
@@ -174,12 +174,12 @@ pub fn fold_head_and_rest(
         steps = same_axis(s, reads, &outer)?;
     }
     made.reads = reads;
-    if sketch.asked_first > 0 {
+    if sketch.early_exit.first > 0 {
         let parts = Parts { lane: &lane, block: Some(&steps), side: None, page: None, rows: None };
         made.stages.extend(fold_row(s, reads, &parts, n_kept, sketch)?);
         return Ok(made);
     }
-    if run > 1 && run * unroll * lanes < sketch.head {
+    if run > 1 && run * unroll * lanes < sketch.head.length {
         s.split(reads, &steps, Split::Factor(run))?;
     }
     let parts = Parts { lane: &lane, block: None, side: None, page: None, rows: None };
@@ -200,7 +200,8 @@ fn fold_row(
         None => None,
     };
     if let Some(first) = first {
-        let sketch = Sketch { asks_every: 0, ahead: 0, run: 1, ..sketch.clone() };
+        let mut sketch = sketch.clone();
+        (sketch.early_exit.every, sketch.ahead.steps, sketch.run.steps) = (0, 0, 1);
         fold_elements(s, first, parts, n_kept, &sketch)?;
     }
     fold_elements(s, stage, parts, n_kept, sketch)?;
@@ -221,7 +222,7 @@ pub struct Vectors {
     pub lane: IterVar,
 }
 
-/// Has rows whose elements are a loop as it was made be folded to vectors of so many lanes: the first `sketch.head` by a stage that
+/// Has rows whose elements are a loop as it was made be folded to vectors of so many lanes: the first `sketch.head.length` by a stage that
 /// is left to be scheduled, whole vectors behind them by themselves, and what is behind the last of these as the end of one more.
 /// The first `n_kept` loops of the new stages stay outside the others.
 pub fn cut_vectors(
@@ -233,7 +234,7 @@ pub fn cut_vectors(
     sketch: &Sketch,
 ) -> Result<Vectors, ScheduleError> {
     let mut elements = elements.clone();
-    let length = elements.length().unwrap_or(sketch.head);
+    let length = elements.length().unwrap_or(sketch.head.length);
     let has_end = length % lanes > 0;
     if has_end {
         s.overlap(stage, &elements, lanes)?;
@@ -242,10 +243,10 @@ pub fn cut_vectors(
     let (steps, lane) = s.split(stage, &elements, Split::Factor(lanes))?;
     let vector = s.rfactor_at(stage, &lane, spec.n_kept() as i64)?;
     let steps = same_axis(s, vector, &steps)?;
-    let (head, behind) = s.cut(vector, &steps, sketch.head / lanes)?;
+    let (head, behind) = s.cut(vector, &steps, sketch.head.length / lanes)?;
     fold_loops(s, vector, n_kept)?;
     let (mut rest, mut whole) = (vec![behind], behind);
-    let n_whole = length / lanes - sketch.head / lanes;
+    let n_whole = length / lanes - sketch.head.length / lanes;
     if has_end && n_whole > 0 {
         let steps = same_axis(s, behind, &steps)?;
         let (first, last) = s.cut(behind, &steps, n_whole)?;
@@ -258,11 +259,11 @@ pub fn cut_vectors(
     if n_whole > 0 {
         let quick = spec.reducer.quick.as_ref().filter(|quick| quick.spoilt.is_none());
         let steps = same_axis(s, whole, &steps)?;
-        let longest = quick.map_or(0, |quick| i64::from(quick.max_steps).min(sketch.run));
+        let longest = quick.map_or(0, |quick| i64::from(quick.max_steps).min(sketch.run.steps));
         let are_few = n_whole < SHORTEST_RUN;
         if (SHORTEST_RUN..=longest).contains(&n_whole) {
             s.in_runs(whole, &steps)?;
-        } else if are_few || sketch.ahead.max(sketch.bytes_ahead) == 0 {
+        } else if are_few || sketch.ahead.steps.max(sketch.ahead.bytes) == 0 {
             s.from_first(whole)?;
         }
         // One vector under a condition is no loop any more.
@@ -366,13 +367,13 @@ fn fold_elements(
         pages.iter().try_for_each(|page| s.unroll(stage, page))?;
     }
     let mut chains = None;
-    if let Some(axis) = innermost_loop(s, stage)?.filter(|_| sketch.chains > 1 && sketch.run > 1) {
-        let chain = s.split(stage, &axis, Split::Factor(sketch.chains))?.1;
+    if let Some(axis) = innermost_loop(s, stage)?.filter(|_| sketch.run.chains > 1 && sketch.run.steps > 1) {
+        let chain = s.split(stage, &axis, Split::Factor(sketch.run.chains))?.1;
         s.unroll(stage, &chain)?;
         chains = Some(chain);
     }
-    ask_ahead(s, stage, PREFETCH, sketch.ahead)?;
-    match innermost_loop(s, stage)?.filter(|_| sketch.run > 1) {
+    ask_ahead(s, stage, PREFETCH, sketch.ahead.steps)?;
+    match innermost_loop(s, stage)?.filter(|_| sketch.run.steps > 1) {
         Some(axis) => s.in_runs_of_chains(stage, &axis, chains.as_ref()),
         None => Ok(()),
     }
@@ -387,7 +388,7 @@ fn innermost_loop(s: &Schedule, stage: StageId) -> Result<Option<IterVar>, Sched
 
 /// The pragma by which columns ask for memory.
 pub fn hint(sketch: &Sketch) -> &'static str {
-    if sketch.near { PREFETCH } else { PREFETCH_L2 }
+    if sketch.ahead.near { PREFETCH } else { PREFETCH_L2 }
 }
 
 /// Has the innermost folding loop that is not written out ask for the memory of `ahead` iterations later, by that pragma; not
@@ -404,7 +405,7 @@ pub fn ask_ahead(s: &mut Schedule, stage: StageId, pragma: &str, ahead: i64) -> 
 pub fn stream_results(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Result<(), ScheduleError> {
     let view = s.stage(stage)?;
     let is_loop = |leaf: &&IterVar| view.kind_of(leaf) == LoopKind::Serial;
-    match view.leaves().iter().rev().find(is_loop).cloned().filter(|_| sketch.streams) {
+    match view.leaves().iter().rev().find(is_loop).cloned().filter(|_| sketch.whole.streams) {
         Some(axis) => s.pragma(stage, &axis, coulis_ir::remark::STREAM, Attr::Int(1)),
         None => Ok(()),
     }

@@ -8,6 +8,7 @@ use crate::program::OutputSpec;
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::print::print_kernel;
 use coulis_ir::{DType, Expr};
+use coulis_reducers::ReducerRequest;
 use coulis_schedule::build_nest;
 
 fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {
@@ -26,13 +27,7 @@ fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> Strin
 }
 
 pub fn planned(op: &str, shape: &[i64], axes: &[i64], target: &Target) -> (Spec, Sketch, &'static Strategy) {
-    planned_for(
-        &coulis_reducers::ReducerRequest::new(&[DType::F32]).with_length(1 << 20),
-        op,
-        shape,
-        axes,
-        target,
-    )
+    planned_for(&ReducerRequest::new(&[DType::F32]).with_length(1 << 20), op, shape, axes, target)
 }
 
 fn problem_of(input: &ArrayInfo, axes: &[i64]) -> Problem {
@@ -40,7 +35,7 @@ fn problem_of(input: &ArrayInfo, axes: &[i64]) -> Problem {
 }
 
 pub fn planned_for(
-    request: &coulis_reducers::ReducerRequest,
+    request: &ReducerRequest,
     op: &str,
     shape: &[i64],
     axes: &[i64],
@@ -58,19 +53,20 @@ pub fn planned_for(
 
 #[test]
 fn rows_of_several_dimensions_have_runs_of_elements_that_are_as_wide_where_these_leave_no_rest() {
-    let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
-    let run = |length: i64| planned_for(&narrow, "sum", &[20, 50_001, length], &[0, 2], &cpu(64, 1)).1.run;
+    let narrow = ReducerRequest::new(&[DType::F32]).with_narrow_runs();
+    let run =
+        |length: i64| planned_for(&narrow, "sum", &[20, 50_001, length], &[0, 2], &cpu(64, 1)).1.run.steps;
     assert_eq!((run(1237), run(1024), run(1280 + 7), run(16_384)), (1, 16, 4, 16));
     assert_eq!(run(100_001), 16, "a long row");
 }
 
 #[test]
 fn rows_are_cut_behind_their_whole_runs() {
-    let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
+    let narrow = ReducerRequest::new(&[DType::F32]).with_narrow_runs();
     let of = |shape: &[i64], vector_bytes: u32| {
         let axis = shape.len() as i64 - 1;
         let sketch = planned_for(&narrow, "sum", shape, &[axis], &cpu(vector_bytes, 1)).1;
-        (sketch.head, sketch.run, sketch.constant.last() == Some(&true))
+        (sketch.head.length, sketch.run.steps, sketch.constant.last() == Some(&true))
     };
     let rows = |length: i64| of(&[50_001, length], 32);
     // Four vectors of 8 side by side.
@@ -91,7 +87,7 @@ fn rows_are_cut_behind_their_whole_runs() {
 fn variances_of_short_floats_run_in_chains_of_one_register() {
     let target = Target { register_bytes: 512, ..cpu(32, 1) };
     for dtype in [DType::F16, DType::BF16] {
-        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_runs_given_up();
+        let request = ReducerRequest::new(&[dtype]).with_runs_given_up();
         let planned = |length: i64| {
             let (spec, sketch, strategy) = planned_for(&request, "var", &[50_001, length], &[1], &target);
             schedule(&spec, strategy, &sketch).unwrap();
@@ -99,7 +95,7 @@ fn variances_of_short_floats_run_in_chains_of_one_register() {
         };
         let of = |length: i64| {
             let sketch = planned(length);
-            (sketch.lanes, sketch.unroll, sketch.head, sketch.run, sketch.chains)
+            (sketch.lanes, sketch.unroll, sketch.head.length, sketch.run.steps, sketch.run.chains)
         };
         assert_eq!(of(4096), (8, 1, 0, 64, 4), "runs that make up a row");
         assert_eq!(of(1000), (8, 1, 960, 60, 4), "runs that are even shorter, and a rest");
@@ -107,12 +103,13 @@ fn variances_of_short_floats_run_in_chains_of_one_register() {
         // What is behind the last run is one of a chain.
         for length in (256..9000).step_by(61) {
             let sketch = planned(length);
-            assert!(sketch.head == 0 || (length - sketch.head) / sketch.lanes <= 16, "{length}: {sketch:?}");
+            let head = sketch.head.length;
+            assert!(head == 0 || (length - head) / sketch.lanes <= 16, "{length}: {sketch:?}");
         }
         // Steps of short rows are one chain, where a run holds all of them by one register.
         let short = |length: i64| {
             let sketch = planned_for(&request, "sum", &[50_001, length], &[1], &target).1;
-            (sketch.head, sketch.head_lanes, sketch.run)
+            (sketch.head.length, sketch.head.lanes, sketch.run.steps)
         };
         assert_eq!([64, 200].map(short), [(64, 8, 8), (192, 16, 12)]);
     }
@@ -122,7 +119,8 @@ fn variances_of_short_floats_run_in_chains_of_one_register() {
 fn narrow_columns_that_registers_hold_are_walked_row_by_row() {
     let of = |op: &str, columns: i64, pages: u32| {
         let sketch = planned(op, &[64, 4096, columns], &[1], &cpu(64, pages)).1;
-        (sketch.tile, sketch.unroll, sketch.tile / sketch.lanes <= sketch.written_out, sketch.ahead)
+        let Tile { width, written_out, .. } = sketch.tile;
+        (width, sketch.unroll, width / sketch.lanes <= written_out, sketch.ahead.steps)
     };
     assert_eq!(of("sum", 128, 1), (128, 1, true, 16), "two pages ahead");
     assert_eq!(of("sum", 256, 1), (128, 1, true, 8), "two tiles of a row");
@@ -133,10 +131,10 @@ fn narrow_columns_that_registers_hold_are_walked_row_by_row() {
 
 #[test]
 fn tiles_around_which_a_dimension_is_reduced_are_folded_together() {
-    let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
+    let narrow = ReducerRequest::new(&[DType::F32]).with_narrow_runs();
     let of = |shape: [i64; 4], axes: &[i64], pages: u32| {
         let sketch = planned_for(&narrow, "sum", &shape, axes, &cpu(64, pages)).1;
-        (sketch.tiles_together, sketch.constant.iter().rev().nth(2) == Some(&true))
+        (sketch.tile.together, sketch.constant.iter().rev().nth(2) == Some(&true))
     };
     assert_eq!(of([16, 512, 64, 128], &[0, 2], 1), (32, true), "states of 1 KiB each");
     assert_eq!(of([16, 520, 64, 128], &[0, 2], 1), (8, true), "tiles that make up the dimension");
@@ -154,11 +152,11 @@ fn tiles_around_which_a_dimension_is_reduced_are_folded_together() {
 
 #[test]
 fn visits_with_runs_of_narrow_columns_ask_for_a_few_lines_at_a_time() {
-    let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
+    let narrow = ReducerRequest::new(&[DType::F32]).with_narrow_runs();
     let of = |columns: i64, pages: u32| {
         let shape = [64, 4096, columns];
         let sketch = planned_for(&narrow, "sum", &shape, &[1], &cpu(64, pages)).1;
-        (sketch.run, sketch.tile / sketch.lanes <= sketch.written_out, sketch.rows_ahead)
+        (sketch.run.steps, sketch.tile.width / sketch.lanes <= sketch.tile.written_out, sketch.ahead.rows)
     };
     assert_eq!(of(32, 1), (16, true, 2), "two vectors, a page ahead");
     assert_eq!(of(64, 1), (16, false, 2), "a loop over four, two pages ahead");
@@ -168,7 +166,7 @@ fn visits_with_runs_of_narrow_columns_ask_for_a_few_lines_at_a_time() {
 
 #[test]
 fn tiles_of_wide_columns_are_longer_where_memory_is_read_front_to_back() {
-    let tile = |pages: u32| planned("sum", &[1024, 1 << 16], &[0], &cpu(64, pages)).1.tile;
+    let tile = |pages: u32| planned("sum", &[1024, 1 << 16], &[0], &cpu(64, pages)).1.tile.width;
     assert_eq!([tile(1), tile(4)], [1 << 14, 1 << 13]);
 }
 
@@ -176,7 +174,7 @@ fn tiles_of_wide_columns_are_longer_where_memory_is_read_front_to_back() {
 fn threads_read_whole_rows_where_memory_is_read_front_to_back() {
     let of = |shape: [i64; 2], pages: u32| {
         let sketch = planned("sum", &shape, &[0], &cpu(64, pages)).1;
-        (sketch.tile, sketch.chunks)
+        (sketch.tile.width, sketch.chunks.n)
     };
     let wide = [4096, 1 << 14];
     assert_eq!([of(wide, 1), of(wide, 4)], [(1 << 14, 8), (1 << 13, 1)]);
@@ -209,7 +207,7 @@ fn visits_of_many_statistics_are_not_written_out() {
     let visit = |ops: &[&'static str]| {
         let input = ArrayInfo { dtype: DType::I64, shape: vec![100_000, 20], strides: vec![20, 1] };
         let problem = problem_of(&input, &[0]);
-        let request = coulis_reducers::ReducerRequest::new(&[DType::I64]);
+        let request = ReducerRequest::new(&[DType::I64]);
         let built = |op: &&'static str| (*op, coulis_reducers::find(op).unwrap().build(&request).unwrap());
         let parts: Vec<(&str, Reducer)> = ops.iter().map(built).collect();
         let reducer = coulis_reducers::product(&parts).unwrap().reducer;
@@ -225,8 +223,9 @@ fn visits_of_many_statistics_are_not_written_out() {
 
 #[test]
 fn short_rows_are_one_run_where_it_holds_them() {
-    let half = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_length(1 << 20);
-    let run = |op: &str, length: i64| planned_for(&half, op, &[50_001, length], &[1], &cpu(64, 1)).1.run;
+    let half = ReducerRequest::new(&[DType::F32]).with_length(1 << 20);
+    let run =
+        |op: &str, length: i64| planned_for(&half, op, &[50_001, length], &[1], &cpu(64, 1)).1.run.steps;
     assert_eq!([run("var", 7), run("argmax", 7), run("argmax", 31)], [7, 7, 31]);
 }
 
@@ -236,7 +235,7 @@ fn steps_of_a_short_outermost_dimension_are_parts_where_they_are_enough() {
         let target = Target { n_threads, ..cpu(32, 1) };
         let (_, sketch, strategy) = planned("sum", &[images, channels, 1 << 20], &[0, 2], &target);
         assert_eq!(strategy.name, "rows");
-        (sketch.chunks, sketch.cuts_inner)
+        (sketch.chunks.n, sketch.chunks.cuts_inner)
     };
     assert_eq!([cut(16, 32, 3), cut(16, 128, 3), cut(16, 200, 3)], [(32, false), (128, false), (200, false)]);
     assert_eq!(cut(16, 31, 3), (128, true), "too few parts");
@@ -248,10 +247,10 @@ fn steps_of_a_short_outermost_dimension_are_parts_where_they_are_enough() {
 fn rows_of_few_blocks_are_cut_into_fewer_parts() {
     let cut = |n_threads: u32, rows: i64, length: i64| {
         let target = Target { n_threads, ..cpu(32, 1) };
-        let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
+        let narrow = ReducerRequest::new(&[DType::F32]).with_narrow_runs();
         let (_, sketch, strategy) = planned_for(&narrow, "sum", &[rows, length], &[1], &target);
         assert_eq!(strategy.name, "rows");
-        (sketch.chunks, sketch.run * sketch.lanes * sketch.unroll)
+        (sketch.chunks.n, sketch.run.steps * sketch.lanes * sketch.unroll)
     };
     // Blocks of 512 elements: 2000 of them, 400, 200.
     assert_eq!([cut(16, 5, 1_024_000), cut(16, 5, 204_800)], [(128, 512), (64, 512)]);
@@ -262,7 +261,7 @@ fn rows_of_few_blocks_are_cut_into_fewer_parts() {
 fn short_rows_are_folded_by_vectors_as_far_as_these_go() {
     let of = |op: &str, length: i64| {
         let (_, sketch, strategy) = planned(op, &[50_001, length], &[1], &cpu(32, 1));
-        (strategy.name, sketch.head, sketch.head_lanes, sketch.tile, sketch.run)
+        (strategy.name, sketch.head.length, sketch.head.lanes, sketch.tile.width, sketch.run.steps)
     };
     assert_eq!(of("sum", 7), ("short_rows", 0, 1, 1, 1), "one row a lane");
     assert_eq!(of("sum", 16), ("short_rows", 16, 4, 4, 1), "whole vectors");
@@ -284,7 +283,8 @@ fn short_rows_are_folded_by_vectors_as_far_as_these_go() {
     let short = trace(&[50_001, 35], &[1], 32);
     assert!(short.contains("s.overlap(S, k0, 4)") && short.contains("s.cut(S_rf, k0_outer, 8)"), "{short}");
     assert!(!trace(&[50_001, 32], &[1], 32).contains(".cut("));
-    let written_out = |op: &str, length: i64| planned(op, &[50_001, length], &[1], &cpu(32, 1)).1.written_out;
+    let written_out =
+        |op: &str, length: i64| planned(op, &[50_001, length], &[1], &cpu(32, 1)).1.tile.written_out;
     assert_eq!([written_out("sum", 251), written_out("var", 251)], [31, 0], "text of few operations");
 }
 
@@ -292,7 +292,7 @@ fn short_rows_are_folded_by_vectors_as_far_as_these_go() {
 fn nothing_counts_the_steps_of_runs_that_make_up_rows() {
     let knows = |shape: &[i64], axes: &[i64]| {
         let sketch = planned("var", shape, axes, &cpu(64, 1)).1;
-        sketch.run > 1 && sketch.constant.last() == Some(&true)
+        sketch.run.steps > 1 && sketch.constant.last() == Some(&true)
     };
     assert!(knows(&[64, 16, 1 << 15], &[0, 2]) && !knows(&[64, 16, (1 << 15) + 8], &[0, 2]));
     assert!(!knows(&[1 << 20], &[0]), "a length by itself");
@@ -330,8 +330,8 @@ fn walks_that_hardware_follows_by_itself_do_not_ask_unless_steps_take_the_time()
 fn short_rows_are_folded_by_halves_where_the_machine_works_by_halves() {
     let by_halves = Target { halves_vectors: true, ..cpu(64, 1) };
     let folded = |op: &str, dtype: DType, length: i64, target: &Target| {
-        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_length(1 << 20);
-        planned_for(&request, op, &[1 << 20, length], &[1], target).1.tile
+        let request = ReducerRequest::new(&[dtype]).with_length(1 << 20);
+        planned_for(&request, op, &[1 << 20, length], &[1], target).1.tile.width
     };
     for (op, dtype, length, whole, halves) in [
         ("sum", DType::F32, 16, 8, 4),
@@ -386,7 +386,7 @@ fn plans_ask_ahead_for_memory_but_not_for_caches() {
 #[test]
 fn rows_that_push_each_other_out_of_the_first_cache_are_read_by_whole_lines() {
     let lanes = |dtype: DType, vector_bytes: u32| {
-        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_length(1 << 18);
+        let request = ReducerRequest::new(&[dtype]).with_length(1 << 18);
         planned_for(&request, "mean", &[1 << 18, 256], &[0], &cpu(vector_bytes, 4)).1.lanes
     };
     assert_eq!(lanes(DType::F16, 32), 32);
@@ -427,11 +427,11 @@ fn pages_are_walked_side_by_side_where_the_machine_reads_them_so() {
 
 #[test]
 fn long_rows_of_reducers_that_settle_are_asked_every_few_pages() {
-    let request = coulis_reducers::ReducerRequest::new(&[DType::F32]);
+    let request = ReducerRequest::new(&[DType::F32]);
     let of = |op: &str, shape: &[i64], vector_bytes: u32, pages: u32| {
         let axes = [shape.len() as i64 - 1];
         let sketch = planned_for(&request, op, shape, &axes, &cpu(vector_bytes, pages)).1;
-        (sketch.asks_every, sketch.rounds)
+        (sketch.early_exit.every, sketch.early_exit.rounds)
     };
     let rows = [1 << 10, 1 << 14];
     assert_eq!(of("any", &rows, 64, 1), (32, 1), "8 KiB of blocks of 256 bytes");
@@ -453,10 +453,10 @@ fn long_rows_of_reducers_that_settle_are_asked_every_few_pages() {
 fn long_rows_that_begin_anywhere_are_split_behind_their_first_boundaries() {
     let cuda = Target::cuda("sm_90a").unwrap();
     let peeled = |dtype: DType, shape: &[i64], start: i64| {
-        let request = coulis_reducers::ReducerRequest::new(&[dtype]);
+        let request = ReducerRequest::new(&[dtype]);
         let (spec, ..) = planned_for(&request, "sum", shape, &[shape.len() as i64 - 1], &cuda);
         let sketch = choose(&spec.with_offsets(&[start]), &cuda).unwrap().sketch;
-        assert!(sketch.chunks > 1, "{shape:?}");
+        assert!(sketch.chunks.n > 1, "{shape:?}");
         (sketch.peeled, sketch.lanes)
     };
     assert_eq!(peeled(DType::I8, &[1 << 28], 5), (true, 16));
@@ -472,12 +472,12 @@ fn elements_that_may_end_a_call_with_an_error_are_all_looked_at() {
     let asks = |by: fn(Expr) -> Expr| {
         let x = coulis_ir::Var::new("x", int);
         let values = coulis_ir::Lambda { body: vec![Expr::int(12).floordiv(by(x.expr()))], params: vec![x] };
-        let request = coulis_reducers::ReducerRequest::new(&[int]);
+        let request = ReducerRequest::new(&[int]);
         let reducer = coulis_reducers::find("any").unwrap().build(&request).unwrap().of_mapped(&values);
         let problem = problem_of(&input, &[0]);
         let outputs = vec![OutputSpec::plain(DType::Bool)];
         let spec = Spec::new(problem, vec![int], false, reducer, outputs, None);
-        choose(&spec, &cpu(64, 1)).unwrap().sketch.asks_every
+        choose(&spec, &cpu(64, 1)).unwrap().sketch.early_exit.every
     };
     assert!(asks(|_| Expr::int(5)) > 0);
     assert_eq!(asks(|x| x), 0, "an element may be zero");
@@ -501,8 +501,8 @@ fn short_rows_fold_to_a_vector_where_they_hold_several_whole_ones() {
 #[test]
 fn lanes_of_short_rows_are_folded_in_pairs_where_one_instruction_takes_every_other_of_two_vectors() {
     let in_pairs = |op: &str, dtype: DType, target: &Target| {
-        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_length(32).with_few(32);
-        planned_for(&request, op, &[1 << 20, 32], &[1], target).1.in_pairs
+        let request = ReducerRequest::new(&[dtype]).with_length(32).with_few(32);
+        planned_for(&request, op, &[1 << 20, 32], &[1], target).1.head.in_pairs
     };
     let by_halves = Target { halves_vectors: true, ..cpu(64, 1) };
     for (op, dtype, folds) in [
@@ -522,7 +522,7 @@ fn lanes_of_short_rows_are_folded_in_pairs_where_one_instruction_takes_every_oth
 fn rows_too_long_to_be_written_out_come_into_lanes_by_tiles_where_that_is_less_than_to_fold_fields() {
     let tiled = |op: &str, extent: i64| {
         let (_, sketch, strategy) = planned(op, &[1 << 20, extent], &[1], &cpu(64, 1));
-        (strategy.name, sketch.head, sketch.head_lanes == 1)
+        (strategy.name, sketch.head.length, sketch.head.lanes == 1)
     };
     assert_eq!(tiled("var", 40), ("short_rows", 0, true), "whole tiles");
     assert_eq!(tiled("var", 49), ("short_rows", 48, true), "and an element behind them");
@@ -547,7 +547,7 @@ fn short_rows_in_memory_are_read_from_several_pages_where_these_make_up_all_rows
 fn rows_side_by_side_ask_for_what_lies_behind_all_of_them() {
     let ahead = |columns: i64| {
         let sketch = planned("logsumexp", &[1 << 14, columns], &[1], &cpu(64, 1)).1;
-        (sketch.joined, sketch.ahead, sketch.bytes_ahead)
+        (sketch.joined, sketch.ahead.steps, sketch.ahead.bytes)
     };
     assert_eq!(ahead(512), (2, 0, 8 << 10), "two pages");
     assert_eq!(ahead(4096), (2, 0, 32 << 10), "two rows");
@@ -558,7 +558,7 @@ fn rows_side_by_side_ask_for_what_lies_behind_all_of_them() {
 fn rows_that_lie_apart_are_folded_in_the_order_of_memory() {
     let of = |shape: &[i64], axes: &[i64]| {
         let (_, sketch, strategy) = planned("var", shape, axes, &cpu(64, 1));
-        (strategy.name, sketch.tile, sketch.chunks, sketch.of_rows.map(|rows| rows.are_short))
+        (strategy.name, sketch.tile.width, sketch.chunks.n, sketch.of_rows.map(|rows| rows.are_short))
     };
     let apart = |tile: i64, chunks: i64, are_short: bool| ("rows_apart", tile, chunks, Some(are_short));
     assert_eq!(of(&[257, 1024, 196], &[0, 2]), apart(512, 1, true), "a tile a thread, any number of images");
