@@ -3,6 +3,7 @@
 use super::Analyzer;
 use super::poly::{floor_mod, gcd};
 use super::sum::{Collect, Sum};
+use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Node};
 use crate::op::floor_div;
 
@@ -91,7 +92,7 @@ impl Analyzer {
 }
 
 /// `x // c` by a constant: terms that `c` divides leave the quotient, common factors cancel, and a rest that lies
-/// within one multiple of `c` goes away.
+/// within one multiple of `c`, by its bounds or by what conditions say, goes away.
 pub(super) fn divide_by_constant(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
     let (a, divisor) = by_constant(expr, BinaryOp::FloorDiv)?;
     let dtype = expr.dtype();
@@ -108,6 +109,9 @@ pub(super) fn divide_by_constant(analyzer: &Analyzer, expr: &Expr) -> Option<Exp
     }
     if let Some(value) = analyzer.sum_interval(&rest).floor_div(divisor).as_point() {
         quotient.constant = quotient.constant.checked_add(value)?;
+        return analyzer.write_sum(&quotient, dtype);
+    }
+    if analyzer.is_known_digit(&rest, divisor, dtype) {
         return analyzer.write_sum(&quotient, dtype);
     }
     let (rest, divisor) = match analyzer.split_digits(&rest, divisor) {
@@ -144,7 +148,7 @@ pub(super) fn join_nested_quotients(analyzer: &Analyzer, expr: &Expr) -> Option<
 }
 
 /// `x % c` by a constant: terms that `c` divides go away, common factors move out, and a rest within one multiple
-/// of `c` is the remainder.
+/// of `c`, by its bounds or by what conditions say, is the remainder.
 pub(super) fn remainder_by_constant(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
     let (a, divisor) = by_constant(expr, BinaryOp::FloorMod)?;
     let dtype = expr.dtype();
@@ -159,6 +163,9 @@ pub(super) fn remainder_by_constant(analyzer: &Analyzer, expr: &Expr) -> Option<
     }
     if let Some(turn) = analyzer.sum_interval(&rest).floor_div(divisor).as_point() {
         rest.constant = rest.constant.checked_sub(turn.checked_mul(divisor)?)?;
+        return analyzer.write_sum(&rest, dtype);
+    }
+    if analyzer.is_known_digit(&rest, divisor, dtype) {
         return analyzer.write_sum(&rest, dtype);
     }
     let (g, high, low) =
@@ -223,6 +230,15 @@ impl Analyzer {
     fn is_digit(&self, value: &Expr, divisor: &Expr) -> bool {
         let zero = Expr::int_of(0, value.dtype());
         self.holds(BinaryOp::Ge, value, &zero) && self.holds(BinaryOp::Lt, value, divisor)
+    }
+}
+
+impl Analyzer {
+    /// Whether conditions say that `0 <= rest < divisor`, as the guard of a split says of what is left of a row.
+    fn is_known_digit(&self, rest: &Sum, divisor: i128, dtype: DType) -> bool {
+        let has_conditions = !self.facts.inequalities.is_empty();
+        let value = has_conditions.then(|| self.write_exact(rest, dtype)).flatten();
+        value.is_some_and(|value| self.is_digit(&value, &Expr::int_of(divisor, dtype)))
     }
 }
 

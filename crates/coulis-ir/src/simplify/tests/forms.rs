@@ -359,3 +359,27 @@ fn words_that_go_on_from_one_group_to_the_next_are_one_piece() {
     assert_eq!(piece(10), a.simplify(&word));
     assert_ne!(piece(7), a.simplify(&word), "rows of 320 are no whole groups of 7");
 }
+
+#[test]
+fn a_quotient_by_a_constant_goes_where_a_condition_says_that_the_rest_is_one_digit() {
+    let size = |name: &str| Var::size(name, DType::I32);
+    let (row, strip, vector, lane) = (size("row"), size("strip"), size("vector"), size("lane"));
+    for length in [14_536, 14_537] {
+        let mut a = Analyzer::new();
+        for (var, extent) in [(&row, 112), (&strip, 29), (&vector, 8), (&lane, 64)] {
+            a.bind(var, &c(0), &c(extent));
+        }
+        let inside = strip.expr() * c(512) + vector.expr() * c(64) + lane.expr();
+        let at = row.expr() * c(length) + inside.clone();
+        let (quotient, rest) = (at.clone().floordiv(c(length)), at.floormod(c(length)));
+        assert_ne!(a.simplify(&quotient), row.expr(), "29 strips are longer than a row");
+        // The guard of the last strip, as it is written where a factor of the strip divides the length, too.
+        for guard in [inside.clone().lt(c(length)), a.simplify(&inside.clone().lt(c(length)))] {
+            let known = a.with(&guard);
+            assert_eq!(known.simplify(&quotient), row.expr(), "{length}");
+            assert_eq!(known.simplify(&rest), a.simplify(&inside), "{length}");
+        }
+        let wide = a.with(&inside.clone().lt(c(length + 1)));
+        assert_ne!(wide.simplify(&rest), a.simplify(&inside), "one element more");
+    }
+}
