@@ -361,7 +361,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         if sketch.whole.parallel {
             at = spread_tiles(s, root, n_kept, at, sketch)?;
         }
-        let walk = fold_tile(s, state, n_kept, spec, sketch, sketch.unroll)?;
+        let walk = fold_tile(s, state, n_kept, spec, sketch, sketch.unroll, None)?;
         ask_along(s, state, &walk, sketch)?;
         s.set_scope(state, MemScope::Local)?;
         s.compute_at(state, root, &at)?;
@@ -375,14 +375,15 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         return place(s, output, Some(&super::steps::Site { stage: root, at }));
     }
     let outermost = s.stage(state)?.reduce_axes()[0].clone();
-    let (chunk, _) = s.split(state, &outermost, Split::Nparts(sketch.chunks.n))?;
+    let (chunk, rest) = s.split(state, &outermost, Split::Nparts(sketch.chunks.n))?;
     let partial = s.rfactor(state, &chunk)?;
     let cached = s.cache_write(partial, MemScope::Local)?;
     let mut at = tile_loops(s, partial, n_kept + 1, sketch)?;
     if sketch.whole.parallel {
         at = spread(s, partial, n_kept + 1, &at)?;
     }
-    let walk = fold_tile(s, cached, n_kept + 1, spec, sketch, sketch.unroll)?;
+    let outermost = s.stage(cached)?.leaves().iter().find(|axis| axis.name() == rest.name()).cloned();
+    let walk = fold_tile(s, cached, n_kept + 1, spec, sketch, sketch.unroll, outermost.as_ref())?;
     ask_along(s, cached, &walk, sketch)?;
     s.compute_at(cached, partial, &at)?;
     fold_parts(s, (state, output), spec, sketch)
@@ -406,7 +407,7 @@ pub(super) fn fold_parts(
     if spreads {
         at = spread(s, output, n_kept, &at)?;
     }
-    fold_tile(s, state, n_kept, spec, &last, 1)?;
+    fold_tile(s, state, n_kept, spec, &last, 1, None)?;
     place(s, state, Some(&super::steps::Site { stage: output, at }))
 }
 
@@ -486,7 +487,8 @@ pub(super) struct Walk {
     pub(super) vector: IterVar,
 }
 
-/// Folds a tile: the reduced loops outside, the vectors of the tile inside, `rows_a_visit` rows for each.
+/// Folds a tile: the reduced loops outside, the vectors of the tile inside, `rows_a_visit` rows for each. `outermost`: which of the reduced
+/// loops is the outermost in memory, where that may not be the first.
 pub(super) fn fold_tile(
     s: &mut Schedule,
     stage: StageId,
@@ -494,13 +496,13 @@ pub(super) fn fold_tile(
     spec: &Spec,
     sketch: &Sketch,
     rows_a_visit: i64,
+    outermost: Option<&IterVar>,
 ) -> Result<Walk, ScheduleError> {
     let leaves = s.stage(stage)?.leaves().to_vec();
     let (kept, reduce) = leaves.split_at(n_kept);
     let mut reduce = reduce.to_vec();
-    if sketch.chunks.n > 1 {
-        // What is left of the dimension that was split into chunks stands last, and is the outermost in memory.
-        reduce.rotate_right(1);
+    if let Some(at) = reduce.iter().position(|axis| Some(axis) == outermost) {
+        reduce[..=at].rotate_right(1);
     }
     let (vector, lane) = s.split(stage, &kept[n_kept - 1], Split::Factor(sketch.lanes))?;
     let mut order = kept[..n_kept - 1].to_vec();
@@ -537,4 +539,39 @@ pub(super) fn fold_tile(
         s.unroll(stage, &vector)?;
     }
     Ok(Walk { visit: visits, vector })
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::DType;
+    use coulis_ir::args::ArrayInfo;
+    use coulis_reducers::ReducerRequest;
+
+    use crate::order::ResultForm;
+    use crate::plan::{choose, schedule};
+    use crate::problem::Problem;
+    use crate::program::{OutputSpec, Spec};
+    use crate::strategy::tests::cpu;
+
+    #[test]
+    fn parts_of_several_dimensions_are_walked_as_they_lie_in_memory() {
+        for op in ["sum", "var", "argmax"] {
+            let input =
+                ArrayInfo { dtype: DType::F32, shape: vec![119, 18, 880], strides: vec![40_000, 1000, 1] };
+            let problem =
+                Problem::new(std::slice::from_ref(&input), None, Some(&[0, 1]), ResultForm::default(), true);
+            let request = ReducerRequest::new(&[DType::F32]).with_length(119 * 18);
+            let reducer = coulis_reducers::find(op).unwrap().build(&request).unwrap();
+            let outputs = vec![OutputSpec::plain(reducer.results[0].dtype)];
+            let spec = Spec::new(problem.unwrap(), vec![DType::F32], false, reducer, outputs, None);
+            let choice = choose(&spec, &cpu(64, 1)).unwrap();
+            assert_eq!(choice.strategy.name, "columns");
+            let made = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
+            let trace = made.schedule.trace().to_string();
+            assert!(
+                trace.contains(".reorder(k0_outer_c, k0_inner, k1_outer, i0_c_outer, k1_inner, "),
+                "{op}: {trace}"
+            );
+        }
+    }
 }

@@ -113,9 +113,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     }
     stream_results(s, root, sketch)?;
     let site = Site { stage: root, at };
-    fold_tile(s, first_state, n_kept, spec, of_first, of_first.unroll)?;
+    fold_tile(s, first_state, n_kept, spec, of_first, of_first.unroll, None)?;
     s.compute_inline(first_output)?;
-    fold_tile(s, state, n_kept, spec, sketch, sketch.unroll)?;
+    fold_tile(s, state, n_kept, spec, sketch, sketch.unroll, None)?;
     place(s, first_state, Some(&site))?;
     for stage in keeps.then_some(kept).into_iter().chain([finished]) {
         // What is kept of the elements lies as they do: the innermost loop is that along the tile.
