@@ -46,7 +46,8 @@ pub struct InOrder {
 impl Problem {
     /// The problem with inputs of these types, and a mask behind them, in the order of the first input, where they lie so that it pays;
     /// the innermost dimensions are one where they are one piece of memory then. `is_read`: which inputs are, as of others there is no
-    /// copy; `positions`: see [`Problem::new`]; `by_loops`: for machines without blocks of threads.
+    /// copy; `positions`: see [`Problem::new`]; `by_loops`: for machines without blocks of threads. Of no elements nothing is put in
+    /// order: what lies along the other dimensions is not read.
     #[must_use]
     pub fn in_order(
         mut self,
@@ -56,6 +57,9 @@ impl Problem {
         positions: bool,
         by_loops: bool,
     ) -> Problem {
+        if self.dims.iter().any(|dim| dim.extent == 0) {
+            return self;
+        }
         for (array, dtype) in inputs.iter().chain(mask.then_some(&DType::Bool)).enumerate().skip(1) {
             let bytes = dtype.bytes() as u64;
             let fewest = if by_loops && bytes >= WIDE { FEWEST_WIDE_BYTES } else { FEWEST_BYTES };
@@ -281,6 +285,7 @@ mod tests {
         assert!(is_read(&[4, 100_000], &[1, 0]), "a line holds all steps of it");
         assert!(is_read(&[100_000, 16], &[1, 0]), "few lines side by side");
         assert!(is_read(&[1 << 16, (1 << 15) + 1], &[1, 0]), "more than two gigabytes");
+        assert!(!problem(&[0, 512, 1000], &[0, 2, 1], &[0], &[2], true).has_copies(), "no elements");
         assert!(!is_read(&[1 << 16, 1 << 15], &[1, 0]));
     }
 

@@ -128,6 +128,23 @@ fn a_mask_of_some_axes_is_put_in_order_once_for_all_others() {
 }
 
 #[test]
+fn arrays_beside_an_input_without_elements_are_not_read() {
+    let x = array(DType::F32, &[0, 260, 257], &[]);
+    let other = |seed: u64| laid_out(&mask(&[1, 260, 257], seed), &[0, 2, 1]);
+    for device in DEVICES {
+        for (axis, n_outputs) in [(0, 260 * 257), (1, 0), (2, 0)] {
+            let request = Request { device: device.clone(), ..Request::new(&["sum"]).over(&[axis]) };
+            let masked = Request { where_: Some(other(5)), ..request.clone() };
+            assert_eq!(run(std::slice::from_ref(&x), &masked), (vec![vec![0.0; n_outputs]], false));
+            let product = Some(Prologue::new(2, |v| vec![&v[0] * &v[1].clone().cast(DType::F32)]));
+            let both = Request { prologue: product, ..request };
+            let beside = other(7).permuted(&[0, 1, 2]);
+            assert_eq!(run(&[x.clone(), beside], &both), (vec![vec![0.0; n_outputs]], false));
+        }
+    }
+}
+
+#[test]
 fn what_is_put_in_order_prints_and_replays() {
     let shape = [271, 257];
     let x = drawn(DType::F32, &shape, 3);
