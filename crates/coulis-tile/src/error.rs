@@ -92,6 +92,20 @@ pub enum TileError {
         /// The reducer.
         reducer: String,
     },
+    /// The old value cannot take part, since the state does not hold all values of its type.
+    #[error(
+        "`accum=True` of `{reducer}` takes a destination whose values its state of {state} holds, and `{buffer}` is {found}"
+    )]
+    AccumType {
+        /// The reducer.
+        reducer: String,
+        /// Type of the state.
+        state: &'static str,
+        /// The destination.
+        buffer: String,
+        /// Its type.
+        found: &'static str,
+    },
     /// An option that does not exist, or of another type.
     #[error("the option `{name}` of a tile call is to be {wanted}, got {found}")]
     Option {

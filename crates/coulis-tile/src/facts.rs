@@ -1,12 +1,13 @@
 //! What variants of reductions look at: a tile call with its reducer, and the groups of threads that it folds.
 
 use coulis_ir::stmt::TileOp;
-use coulis_ir::{Buffer, DType, ExecScope, Expr, MemScope, Reducer, TileCall};
+use coulis_ir::{BinaryOp, Buffer, DType, ExecScope, Expr, MemScope, Node, Reducer, TileCall};
 use coulis_layout::TileLayout;
 
 use crate::call::{Call, Operand};
 use crate::error::TileError;
 use crate::groups::Groups;
+use crate::rounding::holds;
 
 /// A reduction as variants see it.
 #[derive(Clone, Debug)]
@@ -66,6 +67,14 @@ impl<'a> Facts<'a> {
         if accum && !is_own_result(reducer) {
             return Err(TileError::Accum { reducer: name() });
         }
+        for (dst, field) in call.dsts.iter().zip(&reducer.fields).filter(|_| accum) {
+            let found = dst.tile().dtype;
+            if !takes_old(reducer, field.dtype, found) {
+                let (reducer, buffer) = (name(), dst.tile().name.clone());
+                let (state, found) = (field.dtype.name(), found.name());
+                return Err(TileError::AccumType { reducer, state, buffer, found });
+            }
+        }
         let reduced = reduced_dims(axes, call.srcs.first().map_or(0, |src| src.tile().rank()))?;
         let groups = match (call.options.lanes, call.options.warps) {
             _ if call.scope == ExecScope::Cluster => Err("cluster scope".to_owned()),
@@ -81,6 +90,19 @@ impl<'a> Facts<'a> {
 /// Whether results are the state, rounded to their types.
 fn is_own_result(reducer: &Reducer) -> bool {
     reducer.finish.body.iter().cloned().eq(reducer.finish.params.iter().map(coulis_ir::Var::expr))
+}
+
+/// Whether a field of a state takes what a destination holds: each value; of sums and products what wraps to the same integer, or is
+/// rounded to the type of float in which they are made.
+fn takes_old(reducer: &Reducer, field: DType, dst: DType) -> bool {
+    let is_ring = |e: &Expr| matches!(e.node(), Node::Binary(BinaryOp::Add | BinaryOp::Mul, ..));
+    let is_of_ring = reducer.combine.body.iter().all(is_ring);
+    match (field.int_range(), dst.int_range()) {
+        (Some(_), Some(_)) if is_of_ring && field.bytes() >= dst.bytes() => true,
+        (Some((lo, hi)), Some((least, greatest))) => lo <= least && greatest <= hi,
+        (Some(_), None) => false,
+        (None, _) => is_of_ring || holds(field, dst),
+    }
 }
 
 /// Whether a state is its own result, type and all.

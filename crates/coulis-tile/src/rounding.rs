@@ -295,7 +295,7 @@ fn digits(dtype: DType) -> u32 {
 }
 
 /// Whether the float type `to` has every number of `from`.
-fn holds(to: DType, from: DType) -> bool {
+pub fn holds(to: DType, from: DType) -> bool {
     let range = |dtype: DType| match dtype {
         DType::F8E4M3 | DType::F8E5M2 | DType::F16 => 1,
         DType::BF16 | DType::F32 => 2,

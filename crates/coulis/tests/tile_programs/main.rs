@@ -527,3 +527,46 @@ fn tile_tiles_that_32_bits_do_not_reach_are_indexed_by_64() {
     assert!(wide.contains("((int64_t)((int)blockIdx.x)) * (int64_t)30679"), "{wide}");
     assert!(narrow.contains("((int)blockIdx.x) * 30678") && !narrow.contains("int64_t"), "{narrow}");
 }
+
+#[test]
+fn tile_an_old_value_is_one_that_the_state_holds_or_refused() {
+    let with = |call: &str, src: &str, dst: &str| {
+        let lines = r#"
+    T.cta_id([1])
+    tid = T.thread_id([32])
+    s = T.alloc_shared([8], "SRC")
+    t = T.alloc_shared([1], "DST")
+    if tid < 8:
+        s[tid] = T.Cast("SRC", A[tid])
+    if tid == 0:
+        t[0] = T.Cast("DST", T.float32(-5))
+    T.cuda.cta_sync()
+    Tx.cta.CALL(t, s, axes=(0,), accum=True)
+    T.cuda.cta_sync()
+    if tid == 0:
+        B[0] = T.Cast("float32", t[0])
+"#;
+        program("8,", "1,", &lines.replace("CALL", call).replace("SRC", src).replace("DST", dst))
+    };
+    for (call, src, dst, wanted) in [
+        ("sum", "uint8", "int32", 31.0),
+        ("sum", "int8", "int64", 31.0),
+        ("sum", "float32", "float64", 31.0),
+        ("sum", "float32", "int32", 31.0),
+        ("min", "int16", "int8", -5.0),
+        ("max", "float32", "float16", 8.0),
+    ] {
+        assert_eq!(run(&with(call, src, dst), 32, &counting(&[8], 1.0)), [wanted], "{call} {src} {dst}");
+    }
+    for (call, src, dst, state) in [
+        ("sum", "uint8", "float32", "uint64"),
+        ("min", "uint8", "int32", "uint8"),
+        ("max", "int8", "uint8", "int8"),
+        ("max", "int32", "float32", "int32"),
+        ("max", "float32", "float64", "float32"),
+    ] {
+        let found = refusal(&with(call, src, dst));
+        let wanted = format!("takes a destination whose values its state of {state} holds, and `t` is {dst}");
+        assert!(found.contains(&wanted), "{found}");
+    }
+}
