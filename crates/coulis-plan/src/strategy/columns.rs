@@ -553,25 +553,30 @@ mod tests {
     use crate::program::{OutputSpec, Spec};
     use crate::strategy::tests::cpu;
 
+    /// The strategy and trace of a fold of `float32` over the first dimensions, between which there are gaps.
+    fn planned(op: &str, shape: &[i64], strides: &[i64], n_reduced: i64) -> (&'static str, String) {
+        let input = ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: strides.to_vec() };
+        let axes: Vec<i64> = (0..n_reduced).collect();
+        let problem =
+            Problem::new(std::slice::from_ref(&input), None, Some(&axes), ResultForm::default(), true);
+        let request = ReducerRequest::new(&[DType::F32]).with_length(1 << 20);
+        let reducer = coulis_reducers::find(op).unwrap().build(&request).unwrap();
+        let outputs = vec![OutputSpec::plain(reducer.results[0].dtype)];
+        let spec = Spec::new(problem.unwrap(), vec![DType::F32], false, reducer, outputs, None);
+        let choice = choose(&spec, &cpu(64, 1)).unwrap();
+        let made = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
+        (choice.strategy.name, made.schedule.trace().to_string())
+    }
+
     #[test]
     fn parts_of_several_dimensions_are_walked_as_they_lie_in_memory() {
         for op in ["sum", "var", "argmax"] {
-            let input =
-                ArrayInfo { dtype: DType::F32, shape: vec![119, 18, 880], strides: vec![40_000, 1000, 1] };
-            let problem =
-                Problem::new(std::slice::from_ref(&input), None, Some(&[0, 1]), ResultForm::default(), true);
-            let request = ReducerRequest::new(&[DType::F32]).with_length(119 * 18);
-            let reducer = coulis_reducers::find(op).unwrap().build(&request).unwrap();
-            let outputs = vec![OutputSpec::plain(reducer.results[0].dtype)];
-            let spec = Spec::new(problem.unwrap(), vec![DType::F32], false, reducer, outputs, None);
-            let choice = choose(&spec, &cpu(64, 1)).unwrap();
-            assert_eq!(choice.strategy.name, "columns");
-            let made = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
-            let trace = made.schedule.trace().to_string();
-            assert!(
-                trace.contains(".reorder(k0_outer_c, k0_inner, k1_outer, i0_c_outer, k1_inner, "),
-                "{op}: {trace}"
-            );
+            let (strategy, trace) = planned(op, &[119, 18, 880], &[40_000, 1000, 1], 2);
+            let order = ".reorder(k0_outer_c, k0_inner, k1_outer, i0_c_outer, k1_inner, ";
+            assert!(strategy == "columns" && trace.contains(order), "{op} by {strategy}: {trace}");
+            let (strategy, trace) = planned(op, &[400_000, 5, 16], &[120, 20, 1], 3);
+            let order = ".reorder(k0_outer, k0_inner, k1, k2_outer, k2_inner)";
+            assert!(strategy == "rows" && trace.contains(order), "{op} by {strategy}: {trace}");
         }
     }
 }

@@ -275,7 +275,7 @@ fn fold_few_by_vectors(
     n_outer: usize,
     sketch: &Sketch,
 ) -> Result<Vec<coulis_schedule::StageId>, ScheduleError> {
-    let parts = Parts { lane, block: None, side: None, page: None, rows: None };
+    let parts = Parts { lane, block: None, side: None, page: None, rows: None, outermost: None };
     let made = fold_by_vectors(s, stage, &parts, n_outer + 1, sketch)?.stages;
     for &stage in &made {
         let leaves = s.stage(stage)?.leaves().to_vec();

@@ -366,14 +366,17 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     // An outermost dimension is cut into chunks before the innermost is split in their stage: a stage
     // of partial results keeps the loops of the dimension that it is factored along, and no others.
     let cut_outermost = !sketch.chunks.cuts_inner;
-    let fold = if cut_outermost { chunked(s, state, &reduce[0], sketch)?.0 } else { state };
+    let (fold, outermost) = match cut_outermost {
+        true => chunked(s, state, &reduce[0], sketch).map(|(fold, rest)| (fold, Some(rest)))?,
+        false => (state, None),
+    };
     let cut = cut_row(s, fold, &reduce, sketch)?;
     let (mut within, mut partial) = (cut.block.clone(), fold);
     if !cut_outermost {
         (partial, within) = chunked(s, state, &cut.block, sketch)?;
     }
-    let made =
-        fold_by_vectors(s, partial, &Parts { block: Some(&within), ..cut.parts() }, n_kept + 1, sketch)?;
+    let parts = Parts { block: Some(&within), outermost: outermost.as_ref(), ..cut.parts() };
+    let made = fold_by_vectors(s, partial, &parts, n_kept + 1, sketch)?;
     ask_rows_ahead(s, &made, &cut.block, sketch)?;
     let at = site(s, partial, n_kept + 1, sketch.whole.parallel, false)?;
     for stage in made.stages {
@@ -418,6 +421,7 @@ impl Cut {
             side: self.side.as_ref(),
             page: self.page.as_ref(),
             rows: self.rows.as_ref().map(|(rows, n)| (rows, *n)),
+            outermost: None,
         }
     }
 }

@@ -82,7 +82,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     } else {
         (None, of_step)
     };
-    let parts = Parts { lane: &lane, block: None, side: side.as_ref(), page: None, rows: None };
+    let parts =
+        Parts { lane: &lane, block: None, side: side.as_ref(), page: None, rows: None, outermost: None };
     let made = fold_by_vectors(s, whole, &parts, n_kept + 1, sketch)?;
 
     let rows = s.stage(output)?.leaves()[n_kept - 1].clone();

@@ -70,6 +70,8 @@ pub struct Parts<'a> {
     pub page: Option<&'a IterVar>,
     /// That over rows of which several are read side by side in the same way, and how many.
     pub rows: Option<(&'a IterVar, i64)>,
+    /// That which is the outermost of all in memory, where a stage may list it behind others.
+    pub outermost: Option<&'a IterVar>,
 }
 
 /// What [`fold_by_vectors`] made of a stage.
@@ -175,14 +177,15 @@ pub fn fold_head_and_rest(
     }
     made.reads = reads;
     if sketch.early_exit.first > 0 {
-        let parts = Parts { lane: &lane, block: Some(&steps), side: None, page: None, rows: None };
+        let parts =
+            Parts { lane: &lane, block: Some(&steps), side: None, page: None, rows: None, outermost: None };
         made.stages.extend(fold_row(s, reads, &parts, n_kept, sketch)?);
         return Ok(made);
     }
     if run > 1 && run * unroll * lanes < sketch.head.length {
         s.split(reads, &steps, Split::Factor(run))?;
     }
-    let parts = Parts { lane: &lane, block: None, side: None, page: None, rows: None };
+    let parts = Parts { lane: &lane, block: None, side: None, page: None, rows: None, outermost: None };
     fold_elements(s, reads, &parts, n_kept, sketch)?;
     Ok(made)
 }
@@ -323,12 +326,27 @@ pub fn fold_states(s: &mut Schedule, stage: StageId) -> Result<(), ScheduleError
 /// Orders the loops of a stage as kept, reduced, state, and makes vectors of the innermost state loop; one before it
 /// is unrolled.
 pub fn fold_loops(s: &mut Schedule, stage: StageId, n_kept: usize) -> Result<(), ScheduleError> {
+    fold_loops_from(s, stage, n_kept, None)
+}
+
+/// As [`fold_loops`], with a loop, known by its name, outside the others that fold.
+fn fold_loops_from(
+    s: &mut Schedule,
+    stage: StageId,
+    n_kept: usize,
+    outermost: Option<&IterVar>,
+) -> Result<(), ScheduleError> {
     let view = s.stage(stage)?;
     let leaves = view.leaves().to_vec();
     let n_data = view.axes().len();
     let (kept, rest) = leaves.split_at(n_kept);
     let (state, reduce) = rest.split_at(n_data - n_kept);
-    let order: Vec<IterVar> = kept.iter().chain(reduce).chain(state).cloned().collect();
+    let mut reduce = reduce.to_vec();
+    let is_outermost = |leaf: &IterVar| outermost.is_some_and(|axis| axis.name() == leaf.name());
+    if let Some(at) = reduce.iter().position(is_outermost) {
+        reduce[..=at].rotate_right(1);
+    }
+    let order: Vec<IterVar> = kept.iter().chain(&reduce).chain(state).cloned().collect();
     s.reorder(stage, &order)?;
     if let Some((lane, sides)) = state.split_last() {
         s.vectorize(stage, lane)?;
@@ -348,7 +366,7 @@ fn fold_elements(
     n_kept: usize,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
-    fold_loops(s, stage, n_kept)?;
+    fold_loops_from(s, stage, n_kept, parts.outermost)?;
     ask_settled(s, stage, parts.block, sketch)?;
     let mut pages = Vec::new();
     if let Some((rows, beside)) = parts.rows {
