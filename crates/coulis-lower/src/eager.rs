@@ -56,6 +56,35 @@ impl<'a> Eager<'a> {
         here
     }
 
+    /// Beside that, what a statement accesses and computes in any case, by indices and divisors that no memory tells, as it may
+    /// store to that first.
+    pub fn beside_stmt(&self, stmt: &Stmt) -> Eager<'a> {
+        let mut later = Eager::new(self.known);
+        later.add_stmt(stmt);
+        let mut here = self.clone();
+        let stays = |e: &Expr| !e.reads_memory();
+        here.accessed.extend(later.accessed.into_iter().filter(|(_, indices)| indices.iter().all(stays)));
+        here.divisors.extend(later.divisors.into_iter().filter(stays));
+        here
+    }
+
+    fn add_stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Seq(stmts) => stmts.iter().for_each(|s| self.add_stmt(s)),
+            Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.add_stmt(body),
+            Stmt::Let { value, body, .. } => {
+                self.add(value, &mut Seen::default());
+                self.add_stmt(body);
+            }
+            Stmt::Store { buffer, indices, value } => {
+                indices.iter().chain([value]).for_each(|e| self.add(e, &mut Seen::default()));
+                self.accessed.insert((buffer.shape.clone(), indices.clone()));
+            }
+            Stmt::If { cond, .. } => self.add(cond, &mut Seen::default()),
+            _ => {}
+        }
+    }
+
     fn add<'e>(&mut self, expr: &'e Expr, seen: &mut Seen<&'e Expr>) {
         if expr.may_be_shared() && !seen.insert(expr) {
             return;
@@ -213,6 +242,28 @@ mod tests {
         assert!(here.has_all_of(&guarded(at.clone().lt(n.clone()))));
         assert!(!here.has_all_of(&guarded(small.at([at.clone()]).lt(zero.clone()))));
         assert!(here.beside_access(&b, std::slice::from_ref(&at)).is_total(&a.at([at])));
+    }
+
+    #[test]
+    fn what_a_statement_accesses_in_any_case_is_total_before_it() {
+        let (i, n) = (Var::new("i", DType::I32), Var::size("n", DType::I32).expr());
+        let of = |name, dtype| Buffer::new(name, dtype, vec![n.clone()], MemScope::Global);
+        let [a, places] = [of("a", DType::F32), of("p", DType::I32)];
+        let (known, at) = (Analyzer::new(), vec![i.expr()]);
+        let (here, x) = (Eager::new(&known), a.at(at.clone()));
+        let small = Buffer::new("s", DType::F32, vec![Expr::int(8)], MemScope::Local);
+        let store = |value: Expr| Stmt::store(&small, vec![Expr::int(0)], value);
+        let both = Stmt::seq([Stmt::NOP, store(x.clone())]);
+        assert!(!here.is_total(&x) && here.beside_stmt(&both).is_total(&x));
+        assert!(here.beside_stmt(&Stmt::let_(Var::new("v", DType::F32), x.clone(), Stmt::NOP)).is_total(&x));
+        let zero = Expr::float(0.0, DType::F32);
+        let is_last = i.expr().lt(Expr::int(7));
+        let lazy = Expr::if_then_else(is_last.clone(), x.clone(), zero.clone());
+        let seldom = [Stmt::if_(is_last, store(x.clone())), store(lazy)];
+        assert!(seldom.iter().all(|stmt| !here.beside_stmt(stmt).is_total(&x)));
+        // It may store to what tells the place.
+        let told = a.at([places.at(at.clone())]);
+        assert!(!here.beside_stmt(&store(told.clone())).is_total(&told));
     }
 
     #[test]

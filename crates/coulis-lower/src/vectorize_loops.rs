@@ -295,7 +295,8 @@ impl<'k> Vectorizer<'k> {
                     return Ok(Stmt::let_(var.clone(), value.clone(), self.stmt(body, lanes, mask)));
                 }
                 let uses_it = |s: &Stmt| stmt_exprs(s).into_iter().any(|e| uses(e, var));
-                self.with_value(var.name(), value, &[body], &uses_it, lanes, |value| {
+                let here = self.eager().beside(value).beside_stmt(body);
+                self.with_value((var.name(), value), &here, &[body], &uses_it, lanes, |value| {
                     let map = FastMap::from_iter([(var.clone(), value)]);
                     self.stmt(&substitute_stmt((**body).clone(), &map), lanes, mask)
                 })
@@ -324,8 +325,8 @@ impl<'k> Vectorizer<'k> {
     /// where no store comes between it and its uses, from a local buffer otherwise.
     fn with_value(
         &self,
-        name: &str,
-        value: &Expr,
+        (name, value): (&str, &Expr),
+        here: &Eager,
         bodies: &[&Stmt],
         uses_it: &dyn Fn(&Stmt) -> bool,
         lanes: &Lanes,
@@ -338,8 +339,7 @@ impl<'k> Vectorizer<'k> {
         let extent = Expr::int_of(i128::from(lanes.count), dtype);
         let buffer = Buffer::new(name, value.dtype(), vec![extent], MemScope::Local);
         let at = Expr::ramp(Expr::int_of(0, dtype), Expr::int_of(1, dtype), lanes.count);
-        let here = self.eager().beside(value);
-        let keep = Stmt::store(&buffer, vec![at], lanes.vector(value, &here)?);
+        let keep = Stmt::store(&buffer, vec![at], lanes.vector(value, here)?);
         let rest = make(buffer.at(vec![lanes.var.expr()]));
         Ok(Stmt::allocate(buffer, Stmt::seq([keep, rest])))
     }
@@ -446,7 +446,7 @@ impl<'k> Vectorizer<'k> {
         }
         lanes.value(cond, &here)?;
         let is_store = |s: &Stmt| matches!(s, Stmt::Store { .. });
-        self.with_value("taken", cond, &bodies, &is_store, lanes, |cond| {
+        self.with_value(("taken", cond), &here, &bodies, &is_store, lanes, |cond| {
             let with = |side: Expr| match mask {
                 Some(mask) => mask.clone().and(side),
                 None => side,

@@ -40,6 +40,18 @@ fn what_a_condition_guards_is_not_read_for_lanes_that_it_excludes() {
     let at = || m.expr() + x.expr();
     let both = positive(u.at([at()])).and(positive(v.at([at()])));
     assert!(vectorizes(Stmt::store(&s, vec![i()], Expr::if_then_else(both, v.at([at()]), float(0.0)))));
+    // By an access of a statement behind it, which lanes reach whatever is kept for it.
+    let kept = var("kept");
+    let is_greater = below(2).and(u.at([at()]).gt(s.at([i()])));
+    let behind = |read: &Buffer, at: Expr| {
+        let body = [
+            Stmt::store(&s, vec![i()], read.at([at])),
+            Stmt::store(&t, vec![i()], kept.expr().cast(DType::F32)),
+        ];
+        Stmt::let_(kept.clone(), Expr::select(is_greater.clone(), int(1), int(0)), Stmt::seq(body))
+    };
+    assert!(vectorizes(behind(&u, at())));
+    assert!(!vectorizes(behind(&u, at() + int(1))));
     // A division that the left side allows.
     let divisor = Buffer::new("D", DType::I32, vec![int(16)], MemScope::Global);
     let d = || divisor.at([i()]);
