@@ -445,3 +445,14 @@ fn positions_in_rows_walked_as_one_are_counted_from_the_begin_of_runs() {
     assert!((8..=24).contains(&of_lanes.count()), "{text}");
     assert!(text.contains("= cx_max_i8("), "the extremum of integers waits for no comparison\n{text}");
 }
+
+#[test]
+fn conditions_on_elements_that_were_read_are_no_branches() {
+    // Steps of branches by the dozen: NVRTC 13.0 lost lanes of a warp at the barrier behind them.
+    let input =
+        ArrayInfo { dtype: DType::F32, shape: vec![18, 53, 40, 13, 3], strides: vec![27_560, 520, 13, 1, 0] };
+    let ops = vec!["norm1", "count", "maxloc", "prod"];
+    let call = Call { input, axes: vec![1, 3, 4], ops, nan: NanPolicy::Propagate };
+    let text = written(&call, &Target::cuda("sm_90a").unwrap()).unwrap();
+    assert!(text.contains("A_word") && !text.contains("||"), "{text}");
+}

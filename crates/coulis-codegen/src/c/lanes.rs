@@ -300,6 +300,11 @@ impl Walker<'_> {
         }
     }
 
+    /// Whether the value of the expression is at hand.
+    pub(super) fn is_remembered(&self, scalar: &Expr) -> bool {
+        self.f.memo.iter().any(|table| table.contains_key(scalar))
+    }
+
     /// An element of a word, widened to its carrier.
     pub(super) fn unpacked(
         &mut self,

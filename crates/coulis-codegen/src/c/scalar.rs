@@ -92,7 +92,7 @@ impl Walker<'_> {
             return Ok(any);
         }
         let divisor = index::constant(b).filter(|c| *c > 0);
-        let is_eager = self.f.eager > 0 && is_in_registers(b);
+        let is_eager = self.f.eager > 0 && all_loads(b, &mut |e| is_own_register(e) || self.is_remembered(e));
         let (x, y) = if op.is_comparison() || (is_eager && matches!(op, BinaryOp::And | BinaryOp::Or)) {
             (self.place(a)?, self.place(b)?)
         } else if matches!(op, BinaryOp::And | BinaryOp::Or) {
@@ -412,17 +412,22 @@ pub(super) fn may_trap(expr: &Expr) -> bool {
 
 /// Whether the value comes from registers alone, so that it costs no more than an operation to have it in vain.
 pub(super) fn is_in_registers(expr: &Expr) -> bool {
-    if !expr.reads_memory() {
-        return true;
+    all_loads(expr, &mut is_own_register)
+}
+
+/// Whether an access is of memory that a thread has in its registers.
+fn is_own_register(load: &Expr) -> bool {
+    let Node::Load(buffer, indices) = load.node() else { return false };
+    buffer.scope == MemScope::Local && indices.iter().all(|at| index::constant(at).is_some())
+}
+
+/// Whether that holds of each access in the expression.
+fn all_loads(expr: &Expr, holds: &mut impl FnMut(&Expr) -> bool) -> bool {
+    let mut all = true;
+    if expr.reads_memory() {
+        for_each_expr(expr, &mut |e| all &= !matches!(e.node(), Node::Load(..)) || holds(e));
     }
-    let mut all_are = true;
-    for_each_expr(expr, &mut |e| {
-        if let Node::Load(buffer, indices) = e.node() {
-            all_are &=
-                buffer.scope == MemScope::Local && indices.iter().all(|at| index::constant(at).is_some());
-        }
-    });
-    all_are
+    all
 }
 
 fn fits_inline(expr: &Expr) -> bool {
