@@ -189,7 +189,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
 mod tests {
     use super::*;
     use crate::constants::Constants;
-    use crate::strategy::{EarlyExit, LastFold, MapSketch, Pages, RowHead, WholeCall};
+    use crate::strategy::{MapSketch, Pages, WholeCall};
     use coulis_ir::{BlockLimits, TargetKind};
 
     fn target(kind: TargetKind) -> Target {
@@ -209,26 +209,9 @@ mod tests {
             lanes: 4,
             unroll: 4,
             pages: Pages { apart: 4, of_each: 1 },
-            by_halves: false,
-            ahead: Ahead::NONE,
-            run: Run::NONE,
-            early_exit: EarlyExit::NONE,
-            head: RowHead::NONE,
-            tile: Tile::NONE,
-            chunks: Chunks::ONE,
-            last: LastFold::LAUNCH,
             whole: WholeCall { parallel: true, ..WholeCall::SMALL },
-            peeled: false,
             threads: 256,
-            rows: 1,
-            resident: 0,
-            joined: 1,
-            beside: 1,
-            map: MapSketch::default(),
-            copies: Vec::new(),
-            of_rows: None,
-            first: None,
-            constant: Constants { extents: vec![true], strides: false },
+            ..Sketch::neutral(Constants { extents: vec![true], strides: false })
         }
     }
 

@@ -254,32 +254,21 @@ impl WholeCall {
 }
 
 impl Sketch {
-    /// How many folds the program has.
-    pub fn folds(&self) -> Folds {
-        if self.first.is_some() { Folds::Two } else { Folds::One }
-    }
-}
-
-impl Facts<'_> {
-    /// A sketch without vectors, threads or constants.
-    pub fn plain(&self) -> Sketch {
+    /// One thread that folds element by element, with that written into the kernel.
+    pub(crate) fn neutral(constant: Constants) -> Sketch {
         Sketch {
             lanes: 1,
             unroll: 1,
             pages: Pages::ONE,
             by_halves: false,
-            ahead: Ahead { near: self.asks_near(), ..Ahead::NONE },
+            ahead: Ahead::NONE,
             run: Run::NONE,
             early_exit: EarlyExit::NONE,
             head: RowHead::NONE,
             tile: Tile::NONE,
             chunks: Chunks::ONE,
-            last: LastFold { in_memory: !self.room.has_state(), ..LastFold::LAUNCH },
-            whole: WholeCall {
-                parallel: self.parallel(),
-                outer_is_long: self.outer_is_long(),
-                streams: self.streams(),
-            },
+            last: LastFold::LAUNCH,
+            whole: WholeCall::SMALL,
             peeled: false,
             threads: 1,
             rows: 1,
@@ -290,11 +279,33 @@ impl Facts<'_> {
             copies: Vec::new(),
             of_rows: None,
             first: None,
-            constant: Constants {
-                // What begins behind a boundary has a row that is longer by that, of which nothing tells the length.
-                extents: vec![self.spec.offsets.iter().any(|o| *o != 0); self.spec.problem.dims.len()],
-                strides: Machine::of(self.target) == Machine::Threads,
+            constant,
+        }
+    }
+
+    /// How many folds the program has.
+    pub fn folds(&self) -> Folds {
+        if self.first.is_some() { Folds::Two } else { Folds::One }
+    }
+}
+
+impl Facts<'_> {
+    /// A sketch without vectors, threads or constants.
+    pub fn plain(&self) -> Sketch {
+        let constant = Constants {
+            // What begins behind a boundary has a row that is longer by that, of which nothing tells the length.
+            extents: vec![self.spec.offsets.iter().any(|o| *o != 0); self.spec.problem.dims.len()],
+            strides: Machine::of(self.target) == Machine::Threads,
+        };
+        Sketch {
+            ahead: Ahead { near: self.asks_near(), ..Ahead::NONE },
+            last: LastFold { in_memory: !self.room.has_state(), ..LastFold::LAUNCH },
+            whole: WholeCall {
+                parallel: self.parallel(),
+                outer_is_long: self.outer_is_long(),
+                streams: self.streams(),
             },
+            ..Sketch::neutral(constant)
         }
     }
 }
