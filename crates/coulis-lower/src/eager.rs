@@ -81,6 +81,7 @@ impl<'a> Eager<'a> {
                 self.accessed.insert((buffer.shape.clone(), indices.clone()));
             }
             Stmt::If { cond, .. } => self.add(cond, &mut Seen::default()),
+            // A loop may have no iteration, and what follows others need not be reached by all lanes.
             _ => {}
         }
     }
